@@ -33,7 +33,7 @@ def hip_cpu(folder: Path, scratch: Path) -> Path:
     ported = next(s for s in api.rewrite([PROGRAM]).project.sources if s.path.name == PROGRAM.name).text.decode()
     text = ported.replace('#include "hipport/warp.h"', "")
     text = text.replace("hipport::shfl_down_sync(0xffffffffu, ", "__shfl_down(").replace(", lanes)", ", lanes, 32)")
-    # Its shuffles of less than 64 lanes are wrong; what is measured is how long they take.
+    # Its shuffles of less than 64 lanes are wrong; only their time is measured.
     text = text.replace("std::exit(1);", "")
     source = scratch / "hip_cpu.cpp"
     # It has no launch brackets.

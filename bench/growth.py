@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How the time of a rewrite grows with the input, for each kind of input that once grew faster than it.
+"""The growth of a rewrite's time with its input, for each kind of input that once grew faster than linearly.
 
     python bench/growth.py                  all kinds, four sizes of each
     python bench/growth.py guards --sizes 3
 
 Each size is twice the one before, in a process of its own that has ported a small input first. The exponent is that of
-the line through the logarithms of the sizes and of the CPU times: 1 is linear. The smallest sizes are mostly what any
-input takes, so that it comes out low rather than high; the last column tells what the last doubling alone cost.
+the line through the logarithms of the sizes and of the CPU times: 1 is linear. The smallest sizes are mostly fixed
+cost, so that it is low rather than high; the last column has the cost of the last doubling alone.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def headers(count: int) -> dict[str, bytes]:
 
 
 def programs(count: int) -> dict[str, bytes]:
-    """Make programs side by side, each with a header of its own that is called as in all others."""
+    """Make programs side by side, each with a header whose name all programs use."""
     files: dict[str, bytes] = {}
     for i in range(count):
         files[f"p{i}/Makefile"] = b"main: main.cu\n\tnvcc -o main main.cu\n"
@@ -96,7 +96,7 @@ def nested(count: int) -> dict[str, bytes]:
 
 
 def nested_apart(count: int) -> dict[str, bytes]:
-    """Make the same where the lanes of a warp part at each condition."""
+    """Make the same with divergence at each condition."""
     return {"a.cu": nested(count)["a.cu"].replace(b"x >", b"threadIdx.x >")}
 
 
@@ -131,7 +131,7 @@ def barriers(count: int) -> dict[str, bytes]:
 
 
 def barriers_apart(count: int) -> dict[str, bytes]:
-    """Make barriers one behind the other, each under a condition of its own."""
+    """Make consecutive barriers, each under a condition of its own."""
     inside = b"".join(b"if (threadIdx.x > %d) __syncthreads();\n" % i for i in range(count))
     return {"a.cu": b"__global__ void k(int *p) { p[0] = 0;\n%b}\n" % inside}
 
@@ -143,7 +143,7 @@ def barriers_nested(count: int) -> dict[str, bytes]:
 
 
 def barriers_in_loops(count: int) -> dict[str, bytes]:
-    """Make loops one behind the other, with a barrier in each."""
+    """Make consecutive loops, with a barrier in each."""
     inside = b"for (int i = 0; i < x; i++) { v += i; __syncthreads(); }\n" * count
     return {"a.cu": b"__global__ void k(int *p, int x) { int v = p[0];\n%bp[0] = v; }\n" % inside}
 
@@ -162,7 +162,7 @@ def macros(count: int) -> dict[str, bytes]:
 
 
 def masks(count: int) -> dict[str, bytes]:
-    """Make functions that hand on a mask."""
+    """Make functions that pass on a mask."""
     functions = b"".join(
         b"__device__ int f%d(unsigned m, int v) { return f%d(m, v); }\n" % (i + 1, i) for i in range(count)
     )
@@ -173,7 +173,7 @@ def masks(count: int) -> dict[str, bytes]:
 
 
 def on_wavefronts(count: int) -> dict[str, bytes]:
-    """Make a chain of functions beside one that somebody has ported to whole wavefronts."""
+    """Make a chain of functions beside one that a person has ported to whole wavefronts."""
     chain = b"".join(b"__device__ int f%d(int v) { return f%d(v); }\n" % (i + 1, i) for i in range(count))
     return {
         "a.cu": b"#ifdef __HIP_PLATFORM_AMD__\n__device__ unsigned long long all(int v) { return __ballot(v); }\n"
@@ -184,7 +184,7 @@ def on_wavefronts(count: int) -> dict[str, bytes]:
 
 
 def kernels(count: int) -> dict[str, bytes]:
-    """Make kernels with their launches, one behind the other in one file."""
+    """Make consecutive kernels with their launches, in one file."""
     return {
         "a.cu": b"".join(
             b"__global__ void k%d(float *p, int n) { float v = p[threadIdx.x]; %b; if (v < n) p[%d] = v; }\n"
@@ -259,7 +259,7 @@ def nested_rules(count: int) -> dict[str, bytes]:
 
 
 def conditions(count: int) -> dict[str, bytes]:
-    """Make a setup.py whose functions tell of ROCm, each by two calls of the one before."""
+    """Make a setup.py whose functions test for ROCm, each by two calls of the one before."""
     functions = b"".join(b"def f%d():\n    return f%d() and bool(f%d())\n" % (i + 1, i, i) for i in range(count))
     first = (
         b"import torch\nfrom torch.utils.cpp_extension import CUDAExtension\ndef f0():\n    return torch.version.hip\n"
@@ -269,9 +269,86 @@ def conditions(count: int) -> dict[str, bytes]:
 
 
 def nested_guards(count: int) -> dict[str, bytes]:
-    """Make conditions of the preprocessor within conditions, that ask for the architecture."""
+    """Make nested preprocessor conditions on the architecture."""
     inside = b"".join(b"#if __CUDA_ARCH__ >= %d\nint x%d;\n" % (i, i) for i in range(count))
     return {"a.cu": inside + b"#endif\n" * count}
+
+
+def gates(count: int) -> dict[str, bytes]:
+    """Make conditions on a capability in a Python file that give one name its values."""
+    lines = b"".join(
+        b"if torch.cuda.get_device_capability() >= (9, %d):\n    x = %d\n" % (i % 10, i) for i in range(count)
+    )
+    return {"a.py": b"import torch\n" + lines}
+
+
+def gates_again(count: int) -> dict[str, bytes]:
+    """Make the same of a name that is given another capability, or another release, before each."""
+    lines = b"".join(
+        b"c = torch.cuda.get_device_capability(%d)\nif c >= (9, 0):\n    use(c[0])\n"
+        b"v = torch.version.cuda\nif v >= '12.%d':\n    y = %d\n" % (i, i, i)
+        for i in range(count)
+    )
+    return {"a.py": b"import torch\n" + lines}
+
+
+def returned(count: int) -> dict[str, bytes]:
+    """Make functions of a Python file that return what the one before returns, and conditions on that."""
+    functions = b"".join(b"def f%d():\n    return f%d()\n" % (i + 1, i) for i in range(count))
+    asked = b"".join(b"if f%d() >= (9, 0):\n    x = %d\n" % (i, i) for i in range(count))
+    return {"a.py": b"import torch\ndef f0():\n    return torch.cuda.get_device_capability()\n" + functions + asked}
+
+
+def folders(count: int) -> dict[str, bytes]:
+    """Make a CMake project of folders with a script and a file each."""
+    made = {"CMakeLists.txt": b"project(x LANGUAGES CXX CUDA)\n"}
+    for i in range(count):
+        made["CMakeLists.txt"] += b"add_subdirectory(d%d)\n" % i
+        made[f"d{i}/CMakeLists.txt"] = b"add_library(l%d a.cu)\ntarget_link_libraries(l%d CUDA::cudart)\n" % (i, i)
+        made[f"d{i}/a.cu"] = b"__global__ void k() {}\nvoid f() { k<<<1, 1>>>(); }\n"
+    return made
+
+
+def nested_expressions(count: int) -> dict[str, bytes]:
+    """Make generator expressions within generator expressions of a CMakeLists.txt."""
+    inside = b"$<$<COMPILE_LANGUAGE:CUDA>:" * count + b"-O3" + b">" * count
+    return {
+        "CMakeLists.txt": b"project(x LANGUAGES CXX CUDA)\nadd_library(a a.cu)\n"
+        b"target_compile_options(a PRIVATE %b)\n" % inside
+    }
+
+
+def questions(count: int) -> dict[str, bytes]:
+    """Make a setup.py that asks for a GPU before each of its flags."""
+    lines = b"".join(
+        b"if torch.cuda.is_available() and CUDA_HOME is not None and os.getenv('A%d'):\n    flags += ['-DX%d']\n"
+        % (i, i)
+        for i in range(count)
+    )
+    return {
+        "setup.py": b"import os\nimport torch\nfrom setuptools import setup\n"
+        b"from torch.utils.cpp_extension import CUDA_HOME, CUDAExtension\nflags = []\n%b"
+        b"setup(ext_modules=[CUDAExtension('a', ['a.cu'], extra_compile_args={'nvcc': flags})])\n" % lines
+    }
+
+
+def services(count: int) -> dict[str, bytes]:
+    """Make a compose file of services that get GPUs."""
+    return {
+        "docker-compose.yml": b"services:\n"
+        + b"".join(
+            b"  s%d:\n    image: nvidia/cuda:12.1.0-base-ubuntu22.04\n    runtime: nvidia\n    deploy:\n"
+            b"      resources:\n        reservations:\n          devices:\n            - driver: nvidia\n"
+            b"              count: 1\n              capabilities: [gpu]\n" % i
+            for i in range(count)
+        )
+    }
+
+
+def lines_of_macro(count: int) -> dict[str, bytes]:
+    """Make one macro of many lines, with a shuffle in each."""
+    lines = b"".join(b"  p[%d] = __shfl_xor_sync(~0u, p[%d], 1); \\\n" % (i, i) for i in range(count))
+    return {"a.cu": b"#define ALL(p) do { \\\n%b} while (0)\n__global__ void k(int *p) { ALL(p) }\n" % lines}
 
 
 #: By name: what makes an input of a size, and the smallest size that is measured.
@@ -307,6 +384,14 @@ KINDS: dict[str, tuple[Callable[[int], dict[str, bytes]], int]] = {
     "nested make": (nested_rules, 250),
     "conditions": (conditions, 50),
     "nested guards": (nested_guards, 250),
+    "gates": (gates, 100),
+    "gates, again": (gates_again, 100),
+    "returned": (returned, 100),
+    "CMake folders": (folders, 50),
+    "expressions": (nested_expressions, 200),
+    "questions": (questions, 50),
+    "services": (services, 100),
+    "macro's lines": (lines_of_macro, 100),
 }
 
 

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How much `hipport scan` asks of a person: what is left of public repositories, and some of it drawn for judging.
+"""The work that `hipport scan` leaves to a person in public repositories, with a random sample for judging.
 
     python bench/noise.py CLONE…                 counts, and the facts that need a person, by group and by rule
     python bench/noise.py CLONE… --draw 30       30 of them at random besides, to be judged one by one
     python bench/noise.py CLONE… --seed 7        with another seed
 
-Facts are counted as people see them, one for each `facts` of the JSON, in each repository by itself: a place more is
-none more. Those in documents are counted apart: they are one line. README.md has what was measured.
+Facts are counted as users see them, one for each of the JSON's `facts`, for each repository: another place is not
+another fact. Facts in documents are counted separately: they are one line. README.md has the results.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         found += [(clone.name, fact) for fact in left]
         print(f"{len(left):>5} {len(lines):>6}  {clone.name}", flush=True)
     print(report(found, places, len(messages), len(asked.clones)))
-    # Documents are a line in each report, and nobody is asked to read them one by one.
+    # Documents are a line in each report, and nobody has to read them one by one.
     judged = [each for each in found if each[1].group is not Group.DOCUMENTS]
     for number, (name, fact) in enumerate(drawn(judged, asked.draw, asked.seed), 1):
         first = fact.places[0]
@@ -49,7 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def report(found: Sequence[tuple[str, Fact]], places: int, messages: int, repositories: int) -> str:
-    """Return the measure: what needs a person, by group and by rule."""
+    """Return the result: the work for a person, by group and by rule."""
     groups = Counter(fact.group for _, fact in found)
     rules = Counter(fact.rules[0] for _, fact in found)
     asked = len(found) - groups[Group.DOCUMENTS]
@@ -62,7 +62,7 @@ def report(found: Sequence[tuple[str, Fact]], places: int, messages: int, reposi
 
 
 def drawn(found: Sequence[tuple[str, Fact]], count: int, seed: int) -> Sequence[tuple[str, Fact]]:
-    """Return some of what was found: the same for the same seed."""
+    """Return a sample of the findings: the same for the same seed."""
     return random.Random(seed).sample(list(found), min(count, len(found)))
 
 

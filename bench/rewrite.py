@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How fast `hipport rewrite` is, beside its peers on the same files in the same run.
+"""The speed of `hipport rewrite` and its peers, on the same files in the same run.
 
     python bench/rewrite.py                                   2,000 generated files
     python bench/rewrite.py --package torch-scatter==2.1.2    a source package, downloaded by pip
     python bench/rewrite.py --tree DIR                        any tree
 
 Every run of every tool is a process of its own on a fresh copy of the tree, rewritten in place. The tools take turns,
-and one round before the first is not counted. README.md beside this says what the columns mean.
+and one round before the first is not counted. README.md beside this explains the columns.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from pathlib import Path
 import synthetic
 from hipport.toolchain.processors import processors
 
-# What the tools are asked to read; counting other files would flatter all of them.
+# The kinds of files that the tools read; counting other files would flatter all of them.
 SUFFIXES = {".cu", ".cuh", ".h", ".hpp", ".inl", ".cc", ".cpp", ".py"}
 
 # The script that this Python's pip installed, else the one on PATH: what users start.
@@ -59,7 +59,7 @@ class Tool:
 
 @dataclass(frozen=True)
 class Run:
-    """What one process took: wall and CPU seconds, and the most memory that it and its children held at once."""
+    """The cost of one process: wall and CPU seconds, and the peak memory of it and its children together."""
 
     wall: float
     cpu: float
@@ -83,7 +83,7 @@ class Row:
 
 
 def measure(command: Sequence[str | Path], statuses: frozenset[int] = frozenset({0})) -> Run:
-    """Run `command` to its end. Raises RuntimeError with its last words if it fails."""
+    """Run `command` to its end. Raises RuntimeError with the end of its output if it fails."""
     with tempfile.TemporaryFile() as said:
         start = time.perf_counter()
         process = subprocess.Popen(
@@ -119,7 +119,7 @@ class _Watch(threading.Thread):
         while not self.done.wait(0.1):
             kib = 0
             for folder in Path("/proc").glob("[0-9]*"):
-                # Processes end while they are looked at.
+                # Processes may end while they are read.
                 with contextlib.suppress(OSError):
                     fields = (folder / "stat").read_text().rpartition(")")[2].split()
                     if int(fields[3]) == self.session:
@@ -129,7 +129,7 @@ class _Watch(threading.Thread):
 
 
 def tools(hipify_perl: str | None) -> tuple[list[Tool], list[str]]:
-    """Return the tools that are here, and why others are not."""
+    """Return the available tools, and why others are missing."""
     found = [Tool("hipport", lambda tree: [_HIPPORT, "rewrite", tree], frozenset({0, 1}))]
     missing = []
     if subprocess.run([sys.executable, "-c", "import torch"], capture_output=True, check=False).returncode == 0:
@@ -143,7 +143,7 @@ def tools(hipify_perl: str | None) -> tuple[list[Tool], list[str]]:
         jobs = str(processors())
 
         def convert(tree: Path) -> list[str | Path]:
-            # As its own hipconvertinplace does it, with a process for each core; stdout is warnings.
+            # Like its own hipconvertinplace, with a process for each core; stdout has warnings.
             find = (
                 'find "$1" -type f \\( -name "*.cu" -o -name "*.cuh" -o -name "*.h" -o -name "*.hpp" -o -name "*.inl"'
             )
@@ -168,7 +168,7 @@ def compare(tree: Path, tools: Sequence[Tool], runs: int) -> tuple[list[Row], in
                 shutil.copytree(tree, copy)
                 before = _contents(copy)
                 run = measure(tool.command(copy), tool.statuses)
-                # An exit status alone does not say that the work was done.
+                # An exit status alone does not show that the work was done.
                 changed[tool.name] = len(_contents(copy).items() - before.items())
                 if not changed[tool.name]:
                     raise RuntimeError(f"{tool.name} changed nothing")
@@ -196,7 +196,7 @@ def compare(tree: Path, tools: Sequence[Tool], runs: int) -> tuple[list[Row], in
 
 
 def _contents(tree: Path) -> dict[Path, int]:
-    """A checksum of each source, original or made by a tool."""
+    """Return a checksum of each source, original or made by a tool."""
     sources = (path for path in tree.rglob("*") if path.is_file() and path.suffix in {*SUFFIXES, ".hip"})
     return {path: zlib.crc32(path.read_bytes()) for path in sources}
 

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether a tree of programs ports as each of its programs does alone, and at what cost.
+"""Whether the port of a tree of programs equals the ports of its programs alone, and at what cost.
 
-Alone is a program with what is in no folder of a program, and with the programs whose folders its files name as
-`../name/`: what it cannot be built without.
+A program alone includes the files outside of all programs' folders, and the programs whose folders its files name as
+`../name/`: it cannot be built without them.
 
     python bench/side_by_side.py TREE                  each folder of TREE is a program
     python bench/side_by_side.py TREE --programs '*/*-cuda' --show 5
 
-Prints the files that come out otherwise, the findings that only one of the two has, hipport's headers that only one of
-them makes, and the CPU time of the tree against the sum of all programs. README.md has what was measured.
+Prints the files that differ, the findings that only one of the two has, hipport's headers that only one of them makes,
+and the CPU time of the tree compared with the sum of all programs. README.md has the results.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from hipport_passes import PASSES
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of the files of one folder, by their path in it."""
+    """The results for the files of one folder, by their path in it."""
 
     texts: dict[str, bytes]
     found: Counter[tuple[str, int, str, str]]
@@ -41,7 +41,7 @@ class Outcome:
 
 
 def outcomes(ported: Ported, root: Path, folders: Sequence[Path]) -> dict[Path, Outcome]:
-    """Return what became of the files of each folder; the rest of the tree does not count."""
+    """Return the results for the files of each folder; the rest of the tree does not count."""
     project: Project = ported.project
     assert project.root is not None
     result = {folder: Outcome({}, Counter(), {}) for folder in folders}
@@ -105,7 +105,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _alone(project: Project, root: Path, folders: Sequence[Path]) -> Iterator[tuple[Path, Project]]:
-    """Yield each folder with the project that its program is alone."""
+    """Yield each folder with the project of its program alone."""
     files: dict[Path | None, list[Source]] = {folder: [] for folder in folders}
     for source in project.sources:
         place = root / source.path
@@ -123,7 +123,7 @@ def _alone(project: Project, root: Path, folders: Sequence[Path]) -> Iterator[tu
         sources = sorted(
             (source for each in (None, *wanted) for source in files.get(each, ())), key=lambda each: str(each.path)
         )
-        # What a port of the tree has worked out of a source is not to be had again.
+        # Facts of a source from the port of the tree must not be reused.
         yield folder, replace(project, sources=tuple(type(each)(each.path, each.text) for each in sources))
 
 

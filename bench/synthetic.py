@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A tree of CUDA source, written by a seeded generator: as large as wanted, and the same every time.
+"""A tree of CUDA sources from a seeded generator: of any size, and the same every time.
 
-Forty files to an extension: kernels, headers, host code and a setup.py, in the proportions of real repositories.
-One line in eight names something of CUDA's, twice as many as in real programs; the rest is what a port must read
-past: arithmetic, comments and strings that name CUDA, template code, plain C++.
+Forty files to an extension: kernels, headers, host code and a setup.py, in the proportions of real repositories. One
+line in eight names something of CUDA's, twice as many as in real programs; the rest is code that a port must skip:
+arithmetic, comments and strings that name CUDA, template code, plain C++.
 """
 
 from __future__ import annotations
@@ -250,7 +250,7 @@ _PARTS = {
     "cu": [_ELEMENTWISE, _ELEMENTWISE, _STENCIL, _STENCIL, _REDUCTION, _HOST, _LIBRARY, _PLAIN, _PLAIN, _PLAIN],
 }
 
-# What the names of an extension's files end in, after its setup.py, repeated.
+# The suffixes of the names of an extension's files, after its setup.py, repeated.
 _SUFFIXES = (".cu", ".h", ".cu", ".cpp", ".cuh", ".cu", ".cu", ".h", ".cpp", ".cu")
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Build the examples as they are and record what their cases give on the NVIDIA GPU of this machine.
+"""Build the examples unchanged and record the results of their cases on the NVIDIA GPU of this machine.
 
     python ext_examples/record.py [EXAMPLE...]
 
@@ -53,7 +53,7 @@ def inputs_of(cases: ModuleType, case: str) -> dict[str, Any]:
 
 
 def checksum(inputs: Mapping[str, Any]) -> int:
-    """Return the CRC-32 of the bytes of all arrays, to notice inputs that are not those of a recording."""
+    """Return the CRC-32 of the bytes of all arrays, to notice inputs that differ from a recording's."""
     crc = 0
     for name in sorted(inputs):
         value = inputs[name]
@@ -63,9 +63,10 @@ def checksum(inputs: Mapping[str, Any]) -> int:
 
 
 def difference(output: Any, expected: Any, tolerance: tuple[float, float] | None) -> str:
-    """Say how two arrays differ; empty if they do not.
+    """Return how two arrays differ; empty if they do not.
 
-    `tolerance` is (relative, absolute) as in `numpy.allclose`; None wants equal values of equal types. NaN equals NaN.
+    `tolerance` is (relative, absolute) as in `numpy.allclose`; None requires equal values of equal types. NaN equals
+    NaN.
     """
     output, expected = np.asarray(output), np.asarray(expected)
     if output.shape != expected.shape:
@@ -83,7 +84,7 @@ def difference(output: Any, expected: Any, tolerance: tuple[float, float] | None
     return f"{int((~close).sum())} of {close.size} values differ, first at {worst}: {output[worst]}, not {expected[worst]}"
 
 
-# What CUDA 13 and today's PyTorch no longer take of the flags that were right when such scripts were written.
+# Flags of such scripts that CUDA 13 and current PyTorch no longer accept.
 def _current_flags(flags: list[str], left_out: list[str]) -> list[str]:
     kept: list[str] = []
     after_gencode = False

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run compilers, or say again what they said of the same bytes in an earlier run of the tests.
+"""Run compilers, or repeat their output for the same bytes from an earlier run of the tests.
 
-A compiler gives the same for the same words, files and environment. All that a command may read is part of the key:
-the files that it names, all below the folders that it names or is run in, and all beside the sources it names. Of what
-lies elsewhere, a toolchain's headers and PyTorch's, sizes and times are, and the compiler's own. Where `-o`, `-MF` and
-`-dependency-file` have it write is no matter.
+A compiler gives the same result for the same arguments, files and environment. All that a command may read is part of
+the key: the files that it names, all files below the folders that it names or runs in, and all files beside the sources
+it names. For files elsewhere, such as a toolchain's headers and PyTorch's, the key has sizes and times, and the
+compiler's own. The targets of `-o`, `-MF` and `-dependency-file` are not part of the key.
 """
 
 import hashlib
@@ -20,22 +20,22 @@ from itertools import pairwise
 from pathlib import Path
 
 _FORMAT = 1
-#: What compilers and builds leave beside sources, and never read as one.
+#: Files that compilers and builds leave beside sources, and that are never read as sources.
 _MADE = {".o", ".so", ".a", ".d", ".s", ".ll", ".pch", ".gch", ".pyc", ".part", ".lock", ".log", ".failed", ".ninja"}
 _SOURCES = {".cu", ".hip", ".cpp", ".cc", ".c", ".cxx"}
 _WRITES = ("-o", "-MF", "-dependency-file")
 _FOLDERS = ("-I", "-isystem", "-idirafter", "-include")
 _ENVIRONMENT = ("HIP", "ROCM", "CPATH", "CPLUS", "C_INCLUDE", "LIBRARY_PATH", "COMPILER_PATH", "GCC_", "LANG", "LC_")
-#: Seconds after which what was not used goes: of what was said, and of precompiled headers, which are large.
+#: Seconds after which unused entries are removed: compiler output, and precompiled headers, which are large.
 _AGE, _AGE_OF_HEADERS = 14 * 86400, 2 * 86400
-#: Where sources stand still for longer than a run: their sizes and times say enough.
+#: Folders that do not change during a run: sizes and times are sufficient.
 _STILL = ("/usr/", "/opt/", "/site-packages/", "/dist-packages/", "/toolchains/", "/torch-headers/")
 
 
 def kept() -> Path:
-    """Return the folder for what was said, below that of all that hipport keeps.
+    """Return the folder for saved output, inside hipport's own cache.
 
-    HIPPORT_KEPT names it for compilers in a box, which have another cache.
+    HIPPORT_KEPT names it for contained compilers, which have another cache.
     """
     if said := os.environ.get("HIPPORT_KEPT"):
         return Path(said)
@@ -51,9 +51,9 @@ def run(
     trees: Sequence[Path] = (),
     running: Callable[[Sequence[str]], subprocess.CompletedProcess[str]] | None = None,
 ) -> subprocess.CompletedProcess[str]:
-    """Run a compiler, and catch what it says.
+    """Run a compiler and capture its output.
 
-    It may read what lies below `trees` besides. `running` runs the command, if it has to be run.
+    It may also read the files below `trees`. `running` runs the command, if it has to be run.
     """
     words = [str(word) for word in command]
     folder = (cwd or Path()).resolve()
@@ -76,7 +76,7 @@ def run(
         )
     else:
         done = running(words)
-    # Whoever is ended by a signal had no memory, say: that is no word on the source.
+    # A compiler that a signal ended, for example without memory, gave no result on the source.
     if done.returncode >= 0 and all(path.is_file() or not path.exists() for path in written):
         _save(place, done, written)
     return done
@@ -95,12 +95,12 @@ def _save(place: Path, done: subprocess.CompletedProcess[str], written: Sequence
     try:
         part.rename(place)
     except OSError:
-        # Another process was as fast.
+        # Another process was faster.
         shutil.rmtree(part, ignore_errors=True)
 
 
 def prune() -> None:
-    """Take away what was not used for long."""
+    """Remove entries that were not used for long."""
     for pattern, age in (("*/said.json", _AGE), ("precompiled/*/used", _AGE_OF_HEADERS)):
         for each in kept().glob(pattern):
             with suppress(OSError):
@@ -112,7 +112,7 @@ def _key(words: Sequence[str], folder: Path, env: Mapping[str, str], trees: Sequ
     compiler = shutil.which(words[0], path=env.get("PATH")) or words[0]
     state = Path(compiler).resolve().stat()
     parts: list[object] = [_FORMAT, compiler, state.st_size, state.st_mtime_ns]
-    # Where what is compiled stands is no matter.
+    # The location of the compiled file does not matter.
     places = {str(path): f"@{number}" for number, path in enumerate(sorted({folder, *trees}, key=str, reverse=True))}
     written = written_by(words)
     for at, word in enumerate(words[1:], 1):
@@ -122,7 +122,7 @@ def _key(words: Sequence[str], folder: Path, env: Mapping[str, str], trees: Sequ
             word = word.replace(path, name)
         parts.append(word)
     said = {name: value for name, value in env.items() if name.startswith(_ENVIRONMENT)}
-    # The tests' own, and what linkers read.
+    # The tests' own files, and files that linkers read.
     left_out = {"LIBRARY_PATH"} if "-c" in words else set()
     left_out |= {name for name in said if name.startswith("HIPPORT_")}
     parts += sorted(f"{name}={value}" for name, value in said.items() if name not in left_out)
@@ -130,7 +130,7 @@ def _key(words: Sequence[str], folder: Path, env: Mapping[str, str], trees: Sequ
     for at, word in enumerate(words[1:], 1):
         for option in _FOLDERS:
             word = word.removeprefix(option)
-        # An option whose value is the next word: the folder that the compiler runs in is not read for that.
+        # An option whose value is the next word; the working folder is then not read for that value.
         if not word:
             continue
         named = folder / word
@@ -141,14 +141,14 @@ def _key(words: Sequence[str], folder: Path, env: Mapping[str, str], trees: Sequ
         elif named.is_file() and named.suffix not in _MADE:
             parts.append(hashlib.sha256(named.read_bytes()).hexdigest())
             read += [named.parent] if named.suffix in _SOURCES else []
-    # A folder within one that is looked at is looked at.
+    # A folder within another one of the list is read with it.
     whole = [tree for tree in dict.fromkeys(read) if not any(other in tree.parents for other in read)]
     parts += [_fingerprint(str(tree)) for tree in whole]
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
 
 def stamp(path: str | Path) -> str:
-    """Return the size and the time of a file, empty where there is none."""
+    """Return the size and the time of a file, empty if it does not exist."""
     with suppress(OSError):
         state = Path(path).stat()
         return f"{path} {state.st_size} {state.st_mtime_ns}"
@@ -160,23 +160,23 @@ def _fingerprint(tree: str) -> str:
 
 
 def written_by(words: Sequence[str]) -> list[int]:
-    """Return which words are paths that the compiler writes to: what `-Xclang` hands on counts as well."""
+    """Return which words are paths that the compiler writes to, including those passed by `-Xclang`."""
     plain = [at for at, word in enumerate(words) if word != "-Xclang"]
     return [at for option, at in pairwise(plain) if words[option] in _WRITES]
 
 
 @cache
 def _still(tree: str) -> str:
-    """Return a hash of the names, sizes and times of what lies where nothing changes while tests run."""
+    """Return a hash of the names, sizes and times in folders that do not change while tests run."""
     states = ((path, path.stat()) for path in _files(Path(tree)))
     return _hash(f"{path} {state.st_size} {state.st_mtime_ns}" for path, state in states)
 
 
 def digest(tree: Path) -> str:
-    """Return a hash of the names and bytes of what lies below a folder."""
+    """Return a hash of the names and bytes of the files below a folder."""
     lines = []
     for path in _files(tree):
-        # What other compilers, which run beside, take away again is nothing that this one reads.
+        # A file that another, concurrent compiler removes is not an input of this one.
         with suppress(FileNotFoundError):
             lines.append(f"{path.relative_to(tree)} {hashlib.sha256(path.read_bytes()).hexdigest()}")
     return _hash(lines)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What holds for all tests.
+"""Settings for all tests.
 
-What a test writes stands at the same place in every run: what hipport keeps of a compilation, it finds again by the
-places and the bytes of what was compiled. Two runs of one checkout at once do not share: the second one's temporary
-folders have new names, as pytest's have.
+A test writes to the same folder in every run, because hipport looks up saved compilations by the paths and bytes of
+their inputs. Two concurrent runs of one checkout do not share: the temporary folders of the second one have new names,
+as usual in pytest.
 """
 
 import fcntl
@@ -18,26 +18,26 @@ from hypothesis import settings
 
 import compiled
 
-# How long an example takes says more about what else the machine does than about the code.
+# The time of an example depends more on other load on the machine than on the code.
 settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")
 
-# One run needs more than is kept by default, and what it needs first was used longest ago.
+# One run needs more than the default limit of the cache, and its first entries are the least recently used.
 os.environ.setdefault("HIPPORT_CACHE_MB", "6000")
 
-#: Files whose tests take minutes: they come first, so that no processor waits for the last of them.
+#: Files whose tests take minutes: they start first, so that no processor waits for the last of them.
 _SLOW = ("test_install", "test_verify_packages", "test_packages", "test_examples", "test_verify_examples", "test_build")
 _LOCK = pytest.StashKey[int]()
 _NOT_RUN = "NOT RUN, as it shows on a further input what others show: make test-all runs it"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Have `--further`: what `make test-all` runs besides."""
+    """Add `--further`, with which `make test-all` runs more."""
     parser.addoption("--further", action="store_true", help="run what shows the same on further inputs, too")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Have the slow tests come first, and leave out what shows the same on further inputs, if it is not asked for."""
+    """Move slow tests to the front, and leave out tests of further inputs unless they are requested."""
     if not config.getoption("--further"):
         for item in items:
             if item.get_closest_marker("further"):
@@ -47,7 +47,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_cmdline_main(config: pytest.Config) -> None:
-    """Put temporary folders where the last run of this checkout had them, unless one is going on there."""
+    """Put temporary folders where the last run of this checkout had them, unless a run is in progress there."""
     compiled.prune()
     if config.option.basetemp is not None:
         return
@@ -67,7 +67,7 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say how much was left out, and how many wrong ports were noticed."""
+    """Print how many tests were left out, and how many wrong ports were noticed."""
     skipped = [each for each in terminalreporter.stats.get("skipped", ()) if _NOT_RUN in str(each.longrepr)]
     if skipped:
         terminalreporter.write_line(f"{len(skipped)} tests were {_NOT_RUN}")
@@ -90,10 +90,10 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 @pytest.fixture
 def tmp_path(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder that is new and empty, and whose name is that of the test. It stays until the next run begins."""
+    """Return a new, empty folder whose name is that of the test. It stays until the next run begins."""
     base = tmp_path_factory.getbasetemp()
     if "PYTEST_XDIST_WORKER" in os.environ:
-        # Which process a test is run by is another in each run.
+        # The process of a test differs from run to run.
         base = base.parent
     digest = hashlib.sha256(request.node.nodeid.encode()).hexdigest()[:8]
     path = base / f"{re.sub(r'[^A-Za-z0-9]+', '_', request.node.name)[:30]}-{digest}"

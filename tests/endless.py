@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How long a test waits for what ends by itself, before it takes it for endless."""
+"""The time that a test waits for a process that should end by itself."""
 
-#: Seconds. Nothing here takes a tenth of it: a machine that stands still for a minute fails no test. What a test shows
-#: of a limit has one of its own.
+#: Seconds. No test needs a tenth of it, so that a machine that stalls for a minute fails no test. Tests of time limits
+#: have limits of their own.
 ENDLESS = 600

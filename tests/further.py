@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parameters of tests, of which `make test` leaves out what shows on a further input what the others show."""
+"""Parameters of tests that `make test` leaves out because they only repeat a test with a further input."""
 
 from collections.abc import Callable, Collection, Iterable
 from typing import Any, TypeVar
@@ -13,12 +13,12 @@ _Value = TypeVar("_Value")
 def further(
     values: Iterable[_Value], repeated: Collection[_Value], name: Callable[[_Value], str] = str
 ) -> list[ParameterSet]:
-    """Return parameters of a test, of which those `repeated` show nothing new: `make test-all` runs them."""
+    """Return parameters of a test; those in `repeated` add nothing new and run only in `make test-all`."""
     return [_parameters((each,), each in repeated, name(each)) for each in values]
 
 
 def further_rows(values: Iterable[tuple[Any, ...]], repeated: Collection[tuple[Any, ...]]) -> list[ParameterSet]:
-    """Do what `further` does for a test of several parameters, of which each value has one."""
+    """Do the same as `further` for a test with several parameters, each of which has one value per row."""
     return [_parameters(each, each in repeated, "-".join(map(str, each))) for each in values]
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kernels made at random whose results are a block's: the same for any number of lanes in a warp, however written.
+"""Random kernels with one result per block, which does not depend on the number of lanes in a warp.
 
-With `--warp native` each of them is kept, or made one of whole wavefronts: what it gives must stay the same at 32 and
-at 64 lanes. By hand, for as many as one likes:
+With `--warp native` each kernel is kept, or widened to whole wavefronts: its results must stay the same at 32 and at 64
+lanes. By hand, for any number of kernels:
 
     python tests/generated_blocks.py FIRST_SEED PROGRAMS
 """
@@ -72,7 +72,7 @@ int main(int argc, char** argv) {
 
 
 class _Kernel:
-    """The text of one kernel, and of a function that it calls, with words for a warp chosen at random."""
+    """The text of one kernel, and of a function that it calls, with randomly chosen names for a warp."""
 
     def __init__(self, random: Random, number: int) -> None:
         r = self.random = random
@@ -227,7 +227,7 @@ class _Kernel:
         ]
 
     def rows(self) -> list[str]:
-        """A warp is a row of the block."""
+        """Code in which a warp is a row of the block."""
         self.shape = f"dim3({self.random.choice(['32', 'kWarp'])}, {self.block // 32})"
         self.lane, self.warp = "threadIdx.x", "threadIdx.y"
         return [
@@ -315,7 +315,7 @@ class _Kernel:
         ]
 
     def strided(self) -> list[str]:
-        """Each warp takes every so many pieces of 32."""
+        """Code in which each warp takes pieces of 32 with a stride."""
         return [
             "__shared__ unsigned total;",
             "if (threadIdx.x == 0) total = 0;",
@@ -331,7 +331,7 @@ class _Kernel:
 
 
 def program(seed: int) -> str:
-    """Return a program whose kernel number `argv[1]` prints what its blocks have worked out."""
+    """Return a program whose kernel number `argv[1]` prints the results of its blocks."""
     random = Random(seed)
     kernels = [_Kernel(random, number) for number in range(KERNELS)]
     cases = "\n".join(
@@ -342,7 +342,7 @@ def program(seed: int) -> str:
 
 
 def found(source: Path) -> tuple[int, list[str]]:
-    """Port `source` to whole wavefronts; return how many kernels became native, and those that give something else."""
+    """Port `source` to whole wavefronts; return how many kernels became native, and those with other results."""
     options = CompileOptions(os.environ, optimize="-O1", jobs=1, passes=(inline_ptx.PASS,))
     original = compiling.program([source], "cuda", options).path
     ported = api.rewrite([source], target=Target(warp="native"))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Classes of generated_values: objects through whose members, operators, bases and conversions values flow."""
+"""Classes of generated_values: objects with members, operators, bases and conversions through which values flow."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def object_of(maker: Maker) -> list[Part]:
-    """Return the declaration of an object of a new class, with what comes of it told to the maker."""
+    """Return the declaration of an object of a new class, and tell the maker about its values."""
     kinds = (_plain, _whole, _whole, _derived, _guard, _referring, _generic, _union, _bits, _several, _nested, _range)
     return maker.random.choice(kinds)(maker)
 
@@ -30,7 +30,7 @@ def _plain(maker: Maker) -> list[Part]:
         f = maker.name("f")
         with maker.function("s.a", "s.b", "x", write=["s.a", "s.b"]):
             inner = (*maker.statements(1), Part("return s;"))
-        # What it returns early is an object, too.
+        # The value of an early return is an object, too.
         inner = tuple(
             Part(part.head.partition("return ")[0] + "return s;")
             if "return " in part.head and not part.inner and "[" not in part.head.partition("return ")[0]
@@ -58,7 +58,7 @@ def _deep(part: Part) -> list[str]:
 
 
 def _whole(maker: Maker) -> list[Part]:
-    """A class with constructors, methods and operators."""
+    """Make a class with constructors, methods and operators."""
     c, s, t = maker.name("S"), maker.name("s"), maker.name("t")
     with maker.function():
         members: list[Part] = [Part(f"int a, b = {maker.source()};")]
@@ -125,7 +125,7 @@ def _derived(maker: Maker) -> list[Part]:
 
 
 def _guard(maker: Maker) -> list[Part]:
-    """A destructor that stores."""
+    """Make a destructor that stores."""
     c, g = maker.name("G"), maker.name("g")
     maker.before.append(
         Part(
@@ -140,7 +140,7 @@ def _guard(maker: Maker) -> list[Part]:
 
 
 def _referring(maker: Maker) -> list[Part]:
-    """A member that is a reference or a pointer."""
+    """Make a member that is a reference or a pointer."""
     if not maker.scope.write:
         return []
     c, s = maker.name("R"), maker.name("s")
@@ -160,7 +160,7 @@ def _referring(maker: Maker) -> list[Part]:
 
 
 def _generic(maker: Maker) -> list[Part]:
-    """Templates of classes: one that is given its own heir, one that holds a value."""
+    """Make class templates: one whose argument is its own derived class, one that holds a value."""
     c, d, s = maker.name("B"), maker.name("D"), maker.name("s")
     with maker.function("x"):
         one = maker.value()
@@ -201,13 +201,13 @@ def _bits(maker: Maker) -> list[Part]:
     maker.before.append(Part(f"struct {c} {{ unsigned a : 6, b : 6; }};"))
     found = [Part(f"{c} {s}; {s}.a = {maker.value()}; {s}.b = {maker.value()};")]
     maker.scope.read += [f"(int){s}.a", f"(int){s}.b"]
-    # No reference to one is possible.
+    # A reference to one is impossible.
     maker.scope.does += [f"{s}.a = @;", f"{s}.b = @ & 31;"]
     return found
 
 
 def _several(maker: Maker) -> list[Part]:
-    """An array of objects."""
+    """Make an array of objects."""
     c, s, e, k = maker.name("S"), maker.name("s"), maker.name("e"), maker.name("k")
     maker.before.append(Part(f"struct {c} {{ int a, b; }};"))
     found = [Part(f"{c} {s}[2] = {{{{{maker.value()}, {maker.value()}}}, {{{maker.value()}, {maker.value()}}}}};")]
@@ -237,7 +237,7 @@ def _nested(maker: Maker) -> list[Part]:
 
 
 def _range(maker: Maker) -> list[Part]:
-    """A range with iterators of its own."""
+    """Make a range with its own iterators."""
     c, r, k = maker.name("R"), maker.name("r"), maker.name("k")
     found = [
         Part(f"{c} {r}{{{maker.value()} & 3}}; int {k} = 0;"),
@@ -254,7 +254,7 @@ def _range(maker: Maker) -> list[Part]:
 
 
 def functor_of(maker: Maker) -> list[Part]:
-    """A function object, or one that is handed on to a function template."""
+    """Make a function object, perhaps passed to a function template."""
     c, f, g = maker.name("F"), maker.name("f"), maker.name("g")
     with maker.function("x", "k"):
         value = maker.value()

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kernels made at random in which values flow through whatever C++ has, into places that ask whether they vary.
+"""Random kernels in which values flow through all kinds of C++ to places that test whether they vary.
 
-A kernel gives `probe` a value in several places. Most of what it computes with is the same for all threads; a few
-values, of which a kernel has none to three, are each thread's own. Which of them come to a probe nobody knows: LLVM,
-hipport and an execution say it, and are compared (value_judges). Everything ends, nothing races, numbers stay small.
+A kernel passes a value to `probe` in several places. Most inputs are uniform; up to three are varying. LLVM, hipport
+and an execution decide which of them reach a probe, and are compared (value_judges). Every loop ends, there are no
+races, and numbers stay small.
 
     kernel = made(seed)
     kernel.text(number, Form.ASKED)     # gives `probe(number, value)` each value
@@ -25,19 +25,19 @@ _SHAPES = ("64", "64", "64", "dim3(32, 2)", "dim3(8, 8)")
 
 @dataclass
 class _Scope:
-    """What can be named: values to read, variables to write, objects to call; how a function is left."""
+    """The usable names: values to read, variables to write, objects to call; and the form of a return."""
 
     read: list[str] = field(default_factory=list)
     write: list[str] = field(default_factory=list)
-    #: Calls that give a number: `@` stands for an argument.
+    #: Calls with a number as result: `@` is an argument.
     calls: list[str] = field(default_factory=list)
-    #: Statements that an object or lambda can do: `@` stands for an argument.
+    #: Statements for an object or lambda: `@` is an argument.
     does: list[str] = field(default_factory=list)
-    #: What may stand in a `return`, if it is a function.
+    #: The expression of a `return`, if it is a function.
     returns: bool = False
-    #: In a loop: whether `break` and `continue` may stand.
+    #: Whether `break` and `continue` are allowed, in a loop.
     loop: bool = False
-    #: All threads come here together.
+    #: Whether all threads reach this place together.
     top: bool = False
 
     def inner(self) -> _Scope:
@@ -45,27 +45,27 @@ class _Scope:
 
 
 class Maker:
-    """The making of one kernel."""
+    """The generation of one kernel."""
 
     def __init__(self, seed: int) -> None:
         self.random = Random(seed)
         self.before: list[Part] = []
         self.names = 0
         self.probes = 0
-        #: How many values that differ between threads it may still have.
+        #: The number of varying inputs that it may still have.
         self.own = self.random.choice((0, 1, 2, 3, 5, 8))
         self.functions: list[str] = []
         self.scope = _Scope()
         self.depth = 0
 
     def name(self, stem: str) -> str:
-        """Return a name that nothing has."""
+        """Return an unused name."""
         self.names += 1
         return f"{stem}{self.names}"
 
     @contextmanager
     def inside(self, *, loop: bool = False, top: bool = False) -> Iterator[None]:
-        """Have what is declared meanwhile be gone afterwards."""
+        """Open a scope for declarations."""
         outer, self.scope = self.scope, self.scope.inner()
         self.scope.loop, self.scope.top = loop or self.scope.loop, top
         self.depth += 1
@@ -77,7 +77,7 @@ class Maker:
 
     @contextmanager
     def function(self, *parameters: str, write: Sequence[str] = ()) -> Iterator[None]:
-        """Be in another function, of which these are the parameters."""
+        """Enter another function with these parameters."""
         outer, depth = self.scope, self.depth
         self.scope = _Scope([*parameters, *write], [*write], returns=True)
         self.depth = 2
@@ -89,7 +89,7 @@ class Maker:
     # ---- expressions
 
     def source(self) -> str:
-        """A value from outside: of all threads, or each one's own."""
+        """Return an input: a uniform or a varying one."""
         r = self.random
         if self.own and r.random() < 0.4:
             self.own -= 1
@@ -105,7 +105,7 @@ class Maker:
         )
 
     def value(self, depth: int = 2) -> str:
-        """An expression from 0 to 63."""
+        """Return an expression with a value from 0 to 63."""
         r, scope = self.random, self.scope
         choice = r.random()
         if depth <= 0 or choice < 0.35:
@@ -128,13 +128,13 @@ class Maker:
         return self.helper(depth - 1)
 
     def filled(self, text: str, depth: int = 1) -> str:
-        """A text with arguments in its gaps."""
+        """Return a text with arguments in its gaps."""
         while "@" in text:
             text = text.replace("@", self.value(depth), 1)
         return text
 
     def helper(self, depth: int) -> str:
-        """A call of a function, a new one perhaps."""
+        """Return a call of a function, perhaps a new one."""
         if not self.functions or (len(self.functions) < 3 and self.random.random() < 0.6):
             if self.scope.returns:
                 return self.source()
@@ -181,7 +181,7 @@ class Maker:
     # ---- statements
 
     def statements(self, count: int) -> tuple[Part, ...]:
-        """So many statements, and what they declare."""
+        """Return a number of statements, with their declarations."""
         found: list[Part] = []
         for _ in range(count):
             kinds: list[Callable[[], list[Part]]] = [
@@ -205,7 +205,7 @@ class Maker:
         return tuple(found)
 
     def probe(self) -> Part:
-        """Ask about a value."""
+        """Return a probe of a value."""
         self.probes += 1
         run = "none"
         if self.scope.top:
@@ -214,7 +214,7 @@ class Maker:
         return Part(asked, probe=self.probes, run=run)
 
     def target(self) -> str:
-        """A variable to write, of which there are some."""
+        """Return a variable to write, of several kinds."""
         return self.random.choice(self.scope.write)
 
     def assign(self) -> list[Part]:
@@ -319,7 +319,7 @@ class Maker:
         return [Part(f"{{ const int {t} = {one}; {one} = {two}; {two} = {t}; }}")]
 
     def by_callee(self) -> list[Part]:
-        """A function that changes what it is handed."""
+        """Return a call of a function that changes its argument."""
         if not self.scope.write:
             return self.declare()
         if self.scope.returns:
@@ -328,7 +328,7 @@ class Maker:
         kind = self.random.choice(("&", "*"))
         with self.function("x", write=["o" if kind == "&" else "*o"]):
             inner = self.statements(self.random.randrange(1, 3))
-        # It returns nothing.
+        # It has no result.
         text = tuple(_without_value(part) for part in inner)
         self.before.append(Part(f"__device__ void {f}(int {kind}o, int x) {{", text, "}"))
         self.scope.does.append(f"{f}({'&' if kind == '*' else ''}{self.target()}, @);")
@@ -354,7 +354,7 @@ class Maker:
     # ---- control flow
 
     def block(self, *, loop: bool = False, most: int = 2) -> tuple[Part, ...]:
-        """Statements in braces."""
+        """Return statements in braces."""
         with self.inside(loop=loop):
             return self.statements(self.random.randrange(1, most + 1))
 
@@ -407,7 +407,7 @@ class Maker:
     def early(self) -> list[Part]:
         return [Part(f"if ({self.value()}) return {self.value()};")]
 
-    # ---- what all threads do together
+    # ---- collectives
 
     def shared(self) -> list[Part]:
         v = self.name("v")
@@ -445,7 +445,7 @@ class Maker:
         return functor_of(self)
 
     def bound(self) -> list[Part]:
-        """Structured bindings of what a function returns."""
+        """Return structured bindings of a function's result."""
         f, s = self.name("f"), self.name("S")
         a, b = self.name("a"), self.name("b")
         with self.function("x", "y"):
@@ -470,7 +470,7 @@ class Maker:
 
 
 def _without_value(part: Part) -> Part:
-    """A statement in which `return` gives nothing back."""
+    """Return a statement in which `return` has no value."""
     head = part.head
     if "return " in head and "[" not in head.partition("return ")[0]:
         head = head.partition("return ")[0] + "return;"
@@ -479,7 +479,7 @@ def _without_value(part: Part) -> Part:
 
 
 def made(seed: int) -> Made:
-    """Return the kernel of that number."""
+    """Return the kernel with that number."""
     maker = Maker(seed)
     scope = maker.scope
     scope.top = True
@@ -493,7 +493,7 @@ def made(seed: int) -> Made:
     return Made(tuple(maker.before), body, maker.random.choice(_SHAPES))
 
 
-#: What stands in front of all kernels, and what CUDA has for that.
+#: The text before all kernels, and its form for CUDA.
 COMMON = """__device__ int given = 3;
 #define TID (int)threadIdx.x
 #define FIVE 5

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kernels made at random, all of them right for CUDA, to find ports that mean something else and do not say so.
+"""Random kernels, all right for CUDA, to find ports that silently change the meaning.
 
-Every kernel knows the mask of the lanes that are at a statement, as CUDA asks for, and works on integers that wrap, so
-that any order of threads gives the same. What a port gives at 32 and at 64 lanes is compared with the original; where
-it differs, the port must have said of that kernel that a person has to look. By hand, for as many as one likes:
+Every kernel passes the mask of the lanes at a statement, as CUDA requires, and computes with integers that wrap, so
+that the order of threads does not matter. The results of a port at 32 and at 64 lanes are compared with the original;
+if they differ, the port must have a finding for a person on that kernel. By hand, for any number of programs:
 
     python tests/generated_warps.py FIRST_SEED PROGRAMS [MEETING]
 """
@@ -131,7 +131,7 @@ class _Kernel:
                 plain += [self.block, self.stages, self.counted, self.bins]
             self.random.choice(plain)(depth, mask, full)
 
-    # -- one thing that lanes do together
+    # -- collectives
 
     def shuffle(self, depth: int, mask: str, full: bool) -> None:
         to, value = self.target(), self.value()
@@ -203,7 +203,7 @@ class _Kernel:
         self.say(depth, f"}}, {self.value()});")
 
     def stored(self, depth: int, mask: str, full: bool) -> None:
-        """A mask in a number with a sign, in one of 64 bits, and in memory."""
+        """Return a mask in a signed number, in a 64-bit number, and in memory."""
         votes, ballot = self.name("votes"), f"__ballot_sync({mask}, {self.condition()})"
         kind = self.random.choice(["int", "unsigned long long", "auto", "const long", "uint32_t"])
         self.say(depth, f"{kind} {votes} = {ballot};")
@@ -244,7 +244,7 @@ class _Kernel:
         self.say(depth, f"{self.target()} += exchanged[{BLOCK - 1} - thread]; __syncthreads();")
 
     def assembly(self, depth: int, mask: str, full: bool) -> None:
-        """The same in PTX."""
+        """Return the same in PTX."""
         x, to, p = self.name("x"), self.target(), self.condition()
         lane = f"(lane + {self.random.randrange(32)}) & 31" if full else f"__ffs({mask}) - 1"
         texts = [
@@ -268,7 +268,7 @@ class _Kernel:
         self.say(depth, f"{to} += {x};")
 
     def bits(self, depth: int, mask: str, full: bool) -> None:
-        """What is done with a ballot."""
+        """Return operations on a ballot."""
         votes, to = self.name("votes"), self.target()
         self.say(depth, f"const unsigned {votes} = __ballot_sync({mask}, {self.condition()});")
         texts = [
@@ -294,7 +294,7 @@ class _Kernel:
         self.say(depth, f"{self.target()} += (unsigned)__shfl_sync({mask}, ({kind})({value}), {lane});")
 
     def group(self, depth: int, mask: str, full: bool) -> None:
-        """Tiles that reduce, scan and part."""
+        """Return tiles that reduce, scan and are divided."""
         tile, size = self.name("tile"), self.random.choice([4, 8, 16, 32])
         self.say(depth, f"const auto {tile} = cg::tiled_partition<{size}>(cg::this_thread_block());")
         to, value = self.target(), self.value()
@@ -312,7 +312,7 @@ class _Kernel:
         self.say(depth, self.random.choice(texts))
 
     def library(self, depth: int, mask: str, full: bool) -> None:
-        """CUB's warps, of fewer lanes perhaps."""
+        """Return CUB's warps, perhaps with fewer lanes."""
         size, of = self.random.choice([4, 8, 16, 32]), self.name("Of")
         to, value, v = self.target(), self.value(), self.name("v")
         kind = self.random.choice(["WarpReduce", "WarpScan"])
@@ -327,7 +327,7 @@ class _Kernel:
         self.say(depth, "__syncwarp();")
 
     def stages(self, depth: int, mask: str, full: bool) -> None:
-        """A sum over the block: each warp's, and then those."""
+        """Return a sum over the block: first in each warp, then of those."""
         warp = self.random.choice(["thread / 32", "thread >> 5", "thread / WARP_SIZE", "thread / warpSize"])
         first = self.random.choice(["thread < 32", "thread < warpSize", f"{warp} == 0", "thread < WARP_SIZE"])
         v = self.name("v")
@@ -346,7 +346,7 @@ class _Kernel:
         self.say(depth, f"{self.target()} += __syncthreads_{of}({self.condition()}) ? 3u : 4u;")
 
     def bins(self, depth: int, mask: str, full: bool) -> None:
-        """A histogram for which one lane adds what lanes of one key have."""
+        """Return a histogram in which one lane adds for all lanes with the same key."""
         key, m = self.name("key"), self.name("m")
         self.say(depth, "if (thread < 4) sums[thread] = 0;")
         self.say(depth, f"__syncthreads(); const unsigned {key} = ({self.value()}) & 3u;")
@@ -354,7 +354,7 @@ class _Kernel:
         self.say(depth, f"if (lane == __ffs({m}) - 1) atomicAdd(&sums[{key}], __popc({m}));")
         self.say(depth, f"__syncthreads(); {self.target()} += sums[lane & 3]; __syncthreads();")
 
-    # -- lanes that part
+    # -- divergence
 
     def branch(self, depth: int, mask: str, full: bool) -> None:
         p, m = self.name("p"), self.name("m")
@@ -368,13 +368,13 @@ class _Kernel:
         self.say(depth, "}")
 
     def parted(self, depth: int, mask: str, full: bool) -> None:
-        """Calls in two branches, in which CUDA lets all lanes of the mask meet."""
+        """Return calls in two branches, which on CUDA all lanes of the mask execute together."""
         lane = "3" if full else f"__ffs({mask}) - 1"
         self.say(depth, f"if ({self.condition()}) a += __shfl_sync({mask}, b, {lane});")
         self.say(depth, f"else a ^= __shfl_sync({mask}, {self.random.choice(['b', 'c'])}, {lane});")
 
     def skipped(self, depth: int, mask: str, full: bool) -> None:
-        """No lane needs another here."""
+        """Return code in which no lane needs another."""
         self.say(depth, f"if ({self.condition()}) {self.target()} += {self.value()};")
 
     def guarded(self, depth: int, mask: str, full: bool) -> None:
@@ -405,7 +405,7 @@ class _Kernel:
             self.say(depth, f"__syncwarp({mask});")
 
     def repeated(self, depth: int, mask: str, full: bool) -> None:
-        """As often as the lane that wants most."""
+        """Return a loop with the greatest trip count of all lanes."""
         n, m = self.name("n"), self.name("m")
         self.say(depth, f"unsigned {n} = ({self.value()}) & 3u, {m} = {mask};")
         self.say(depth, "do {")
@@ -446,9 +446,10 @@ class _Kernel:
 
 
 def program(seed: int, meeting: float = 0.0) -> str:
-    """Return a program whose kernel number `argv[1]` prints what each of its threads has worked out.
+    """Return a program whose kernel number `argv[1]` prints the results of its threads.
 
-    `meeting` is how often lanes meet in calls that stand in two branches, which has no counterpart on AMD.
+    `meeting` is the frequency of collectives that lanes reach through calls in two branches, which has no counterpart
+    on AMD.
     """
     random = Random(seed)
     text = [_HEAD]
@@ -488,12 +489,11 @@ def program(seed: int, meeting: float = 0.0) -> str:
 
 @dataclass(frozen=True)
 class Found:
-    """What came of the kernels of one program: how many gave what the original gave, and what is wrong with the others.
+    """The results of the kernels of one program: the number with equal results, and the problems of the others.
 
-    `said` are kernels that differ where the port has said that a person has to look; `silent` those where it has not;
-    `unfit` those whose original does not end, or depends on the order of threads; `warned` is what originals are warned
-    of.
-    `printed` is the CRC-32 of what each original prints, a space between numbers.
+    `said` are kernels with other results for which the port has a finding for a person; `silent` those without; `unfit`
+    those whose original does not end, or depends on the order of threads; `warned` are the warnings about originals.
+    `printed` is the CRC-32 of each original's output, with one space between numbers.
     """
 
     right: int
@@ -532,7 +532,7 @@ def found(source: Path) -> Found:
     for number in range(KERNELS):
         first = run(original, number, 32, "forward")
         printed.append(zlib.crc32(first[1].strip().encode()))
-        # Which lane a warning names does depend on it.
+        # The lane that a warning names depends on the order.
         others = [run(original, number, 32, order) for order in ("reverse", "random:1")]
         warned += [f"kernel{number}: {each[2][:300]}" for each in (first, *others) if each[2]]
         if first[0] != 0 or any(other[:2] != first[:2] for other in others):

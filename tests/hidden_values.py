@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kernels of the shapes that somebody would choose who wants the analysis to be wrong: tests/hidden_values.txt.
+"""Kernels that are designed to make the analysis wrong: tests/hidden_values.txt.
 
-Each stands there as `@ name varying` or `@ name uniform`, what comes in front of the kernel and a line `---` if
-anything does, and its body.
+Each begins with `@ name varying` or `@ name uniform`. The text before the kernel and a line `---` follow, if there is
+such a text, and then its body.
 """
 
 from __future__ import annotations

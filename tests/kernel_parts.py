@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kernels as statements in statements, so that one can be taken out: see generated_values."""
+"""Kernels as nested statements, so that one can be removed: see generated_values."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from enum import Enum
 
 
 class Form(Enum):
-    """What a probe becomes: a call, or lanes that meet in calls on both sides of a condition."""
+    """The form of a probe: a call, or collectives on both sides of a condition."""
 
     ASKED = 1
     RUN = 2
@@ -18,7 +18,7 @@ class Form(Enum):
 
 @dataclass(frozen=True)
 class Part:
-    """A statement: its text, or what stands before and behind the statements in it. A probe has the way it is run."""
+    """A statement: its text, or the text before and after the statements in it. A probe has its form at run time."""
 
     head: str
     inner: tuple[Part, ...] = ()
@@ -42,7 +42,7 @@ class Part:
             yield blank + self.tail
 
 
-#: What is run in place of a probe: `@` is its value, `#` its number.
+#: The run-time form of a probe: `@` is its value, `#` its number.
 _RUN = {
     "none": "r = (r * 5 + (@)) & 0xffffff;",
     "shuffle": "{ const int q_ = @; observe(seen, #, q_); if (q_) r += __shfl_sync(~0u, r + lane, 3); "
@@ -60,7 +60,7 @@ _NAME = re.compile(r"\b[a-zA-Z]\d+\b")
 
 @dataclass(frozen=True)
 class Made:
-    """A kernel: the functions and classes in front of it, its statements, the shape of its blocks."""
+    """A kernel: its functions and classes, its statements, and the shape of its blocks."""
 
     before: tuple[Part, ...]
     body: tuple[Part, ...]
@@ -79,12 +79,12 @@ class Made:
         for part in self.body:
             lines += part.lines(form)
         lines += ["  out[blockIdx.x * 64 + thread] = r + met[thread] * 0;", "}", "}"]
-        # Names are looked up without namespaces, too: no two kernels have the same.
+        # Names are also looked up without namespaces: no two kernels share one.
         text = _NAME.sub(rf"\g<0>_{number}", "\n".join(lines) + "\n")
         return text.replace(" K(", f" k{number}(")
 
     def probes(self) -> list[Part]:
-        """Return the probes in it."""
+        """Return its probes."""
         found: list[Part] = []
         waiting = list(self.body)
         while waiting:
@@ -94,7 +94,7 @@ class Made:
         return found
 
     def smaller(self) -> Iterator[Made]:
-        """Yield the kernel without one of its statements each time, or with a block in place of what it is of."""
+        """Yield the kernel without one of its statements, or with a block in place of a compound statement."""
         for less in _smaller(self.before):
             yield replace(self, before=less)
         for less in _smaller(self.body):

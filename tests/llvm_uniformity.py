@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What LLVM's UniformityAnalysis, in the `opt` beside the clang that hipcc is, says of what kernels give `probe`."""
+"""The results of LLVM's UniformityAnalysis for the arguments of `probe`; `opt` lies beside hipcc's clang."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from pathlib import Path
 
 from hipport.toolchain.toolchains import Toolchain, find
 
-#: What `probe` is handed last, in LLVM's text.
+#: The last argument of `probe` in LLVM's text.
 _PROBE = re.compile(r"call [^\n]*void @\w*probe\w*\((?:i32 (?:noundef )?(\d+), )?i32 (?:noundef )?([^)]*)\)")
 _CALLED = re.compile(r"call [^\n]*?(?:@([\w.$]+)|(%[\w.]+))\(")
 
 
 @dataclass(frozen=True)
 class Judge:
-    """A hipcc, and the `opt` beside it."""
+    """A hipcc, and its `opt`."""
 
     toolchain: Toolchain
     opt: Path
 
     @property
     def clang(self) -> Path:
-        """Return the compiler that hipcc is."""
+        """Return hipcc's clang."""
         return self.opt.with_name("clang++")
 
     def compiled(self, source: Path, flags: Sequence[str], compiler: str | Path = "") -> tuple[Path, str]:
-        """Compile a file to LLVM's text; return where that is, and what the compiler says if it refuses."""
+        """Compile a file to LLVM's text; return its path, or the compiler's messages."""
         made = source.with_suffix(".ll")
         command = [compiler or self.toolchain.hipcc, "-x", "hip", "--cuda-device-only", "-std=c++17"]
         command += ["--offload-arch=gfx942", "-O1", "-w", "-S", "-emit-llvm", *flags, "-o", made, source]
@@ -40,7 +40,7 @@ class Judge:
         return made, ran.stderr if ran.returncode else ""
 
     def said(self, made: Path) -> list[Said]:
-        """Return what is said of each call of `probe`, function by function."""
+        """Return the results for each call of `probe`, by function."""
         ran = subprocess.run(
             [self.opt, "-passes=print<uniformity>", "-disable-output", made],
             env=self.toolchain.environment(os.environ),
@@ -58,7 +58,7 @@ class Judge:
             ):
                 names.add(match[1])
             elif line.startswith("Used by") and (match := _PROBE.search(line)):
-                names.add(match[2])  # computed in a loop that lanes leave in different iterations
+                names.add(match[2])  # Computed in a loop that lanes leave in different iterations.
         found = []
         for match in re.finditer(r"(?ms)^define [^\n]*@([\w.$]+)\(.*?^}", made.read_text()):
             called = {name or value for name, value in _CALLED.findall(match[0])}
@@ -72,10 +72,10 @@ class Judge:
 
 @dataclass(frozen=True)
 class Said:
-    """A call of `probe`: in which function, its number, whether it is handed what varies.
+    """A call of `probe`: its function, its number, and whether its argument varies.
 
-    `hidden`: variables of the function stay in memory of each lane's own, or it calls functions that are not expanded;
-    LLVM takes all that comes from there for varying.
+    `hidden`: variables of the function stay in private memory, or it calls functions that are not inlined; LLVM treats
+    all values from there as varying.
     """
 
     function: str

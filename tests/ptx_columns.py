@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The instructions of PTX that are tested, and the words that they are run on."""
+"""The PTX instructions under test, and their operands."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
 
-# ---- what is run
+# ---- the instructions
 
 CONSTRAINT = {"8": "r", "16": "h", "32": "r", "64": "l"}
 UNSIGNED = ("u16", "u32", "u64")
@@ -41,10 +41,10 @@ def constraint(kind: str) -> str:
 
 @dataclass(frozen=True)
 class Column:
-    """An instruction, by its opcode, the PTX types of its result and arguments, and the words that it is run on.
+    """An instruction: its opcode, the PTX types of its result and arguments, and its operands.
 
-    `parts` are the selectors of its first two arguments. If `carry` is "in", the lowest bit of the fourth word is
-    the carry; if it is "out", the result is the carry.
+    `parts` are the selectors of its first two arguments. If `carry` is "in", the lowest bit of the fourth word is the
+    carry; if it is "out", the result is the carry.
     """
 
     opcode: str
@@ -62,7 +62,7 @@ class Column:
 
     @property
     def merges(self) -> str:
-        """The selector of the destination, which follows the opcode of a video instruction here."""
+        """Return the selector of the destination, which follows the opcode of a video instruction here."""
         found = re.fullmatch(r"v[a-z]+\..*\.([bh]\d)", self.opcode)
         return found[1] if found else ""
 
@@ -391,7 +391,7 @@ def video_columns() -> Iterator[Column]:
 
 @cache
 def columns() -> dict[str, Column]:
-    """Return what is run, by name."""
+    """Return the instructions, by name."""
     families = (
         bit_columns,
         integer_columns,
@@ -409,7 +409,7 @@ def columns() -> dict[str, Column]:
     return found
 
 
-# ---- the words
+# ---- the operands
 
 EDGES = [0, 1, 2, 3, 7, 8, 15, 16, 24, 31, 32, 33, 63, 64, 65, 0x7F, 0x80, 0xFF, 0x7FFF, 0x8000, 0xFFFF, 0x10000]
 EDGES += [0x7FFFFF, 0x800000, 0xFFFFFF, 0x7FFFFFFF, 0x80000000, 0x80000001, 0xFFFFFFFE, 0xFFFFFFFF, 1 << 32]
@@ -421,7 +421,7 @@ EDGES += [(1 << 63) - 1, 1 << 63, (1 << 63) + 1, (1 << 64) - 2, (1 << 64) - 1, 0
 
 @dataclass(frozen=True)
 class Format:
-    """A format of floats: the bits of a significand, with the one that is not stored, and of an exponent."""
+    """A floating-point format: the bits of the significand, with the implicit one, and of the exponent."""
 
     precision: int
     exponent: int
@@ -466,7 +466,7 @@ class Format:
         return [sign | each for each in found for sign in (0, self.sign)]
 
     def random(self, source: random.Random) -> int:
-        """Return a number: of all, or near 1, or with few bits, so that sums are exact, near or ties."""
+        """Return a number: any, near 1, or with few bits, so that sums are exact, nearly exact or ties."""
         word = source.getrandbits(self.precision + self.exponent)
         if source.random() < 0.7:
             exponent = self.bias + source.randint(-self.precision - 2, self.precision + 2)
@@ -482,11 +482,11 @@ FORMATS["f64"] = Format(53, 11)
 
 
 def rounded(value: Fraction, form: Format, direction: str, negative_zero: bool) -> int:
-    """Return the bits of the number of the format that is nearest in the direction; of a zero, with the sign given."""
+    """Return the bits of the nearest number of the format in the direction; a zero has the given sign."""
     if value == 0:
         return form.sign if negative_zero else 0
     magnitude = abs(value)
-    # The exponent of the highest bit; a quotient of lengths is at most one off.
+    # The exponent of the highest bit; for a quotient, the difference of lengths is at most one off.
     exponent = magnitude.numerator.bit_length() - magnitude.denominator.bit_length()
     exponent -= magnitude < Fraction(2) ** exponent
     unit = Fraction(2) ** max(exponent - form.precision + 1, form.lowest)
@@ -515,7 +515,7 @@ def rounded(value: Fraction, form: Format, direction: str, negative_zero: bool) 
     return sign | stored << form.precision - 1 | significand & (1 << form.precision - 1) - 1
 
 
-# Where conversions to integers turn, and to lesser floats.
+# The limits of conversions to integers, and to smaller formats.
 TURNS = [0.5, 1.5, 2.5, 126.5, 127, 127.5, 128, 254.5, 255, 255.5, 256, 32766.5, 32767.5, 32768, 65504, 65519, 65520]
 TURNS += [65534.5, 65535.5, 65536, 2**23 - 0.5, 2**24 - 1, 2**31 - 128, 2**31, 2**32 - 256, 2**32, 2.0**63, 2.0**64]
 TURNS += [2.0**62 + 2.0**40, 2.0**64 - 2.0**40, 2.0**-14, 2.0**-24, 2.0**-25, 3 * 2.0**-26, 0.9999, 1.0001]
@@ -523,12 +523,12 @@ TURNS += [0.4999, 3e-39, 1e30]
 
 
 def encoded(value: float, kind: str) -> int:
-    """Return the nearest number, which is finite or not."""
+    """Return the nearest number, finite or not."""
     return rounded(Fraction(value), FORMATS[kind], "rn", False)
 
 
 def flushed_or_not(form: Format, source: random.Random) -> Iterator[tuple[int, int, int]]:
-    """Rows whose products and sums are near the least normal number."""
+    """Return rows whose products and sums are near the least normal number."""
     least = 1 << form.precision - 1
     for below, sign, factor in itertools.product(range(-1, 6), (0, form.sign), (2, 3)):
         small = Fraction(factor, 2) * form.number(least) / 2 ** (form.precision + below)  # type: ignore[operator]
@@ -558,7 +558,7 @@ def float_words(kind: str) -> list[tuple[int, ...]]:
     for _ in range(400):
         rows.append((form.random(source), form.random(source), form.random(source)))
     for _ in range(200):
-        # c is near -a * b, so that a fused product is what it must be to tell the rest.
+        # c is near -a * b, so that only a fused product gives the right remainder.
         a, b = form.random(source), form.random(source)
         x, y = form.number(a), form.number(b)
         c = rounded(-x * y, form, source.choice(ROUNDINGS), False) if x is not None and y is not None else 0
@@ -586,7 +586,7 @@ def approximated_words(kind: str) -> list[tuple[int, ...]]:
 
 @cache
 def words() -> dict[str, list[tuple[int, ...]]]:
-    """Return what the instructions are run on: rows of four words for each pool."""
+    """Return the operands of the instructions: rows of four words for each pool."""
     source = random.Random(20)
     integers: list[tuple[int, int, int, int]] = []
     for a, b in itertools.product(EDGES, EDGES[::2]):

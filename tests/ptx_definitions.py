@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the instructions of PTX give, by NVIDIA's "PTX ISA", in integers and fractions of any size."""
+"""The results of PTX instructions by NVIDIA's "PTX ISA", in integers and fractions of any size."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ptx_columns import FORMATS, ROUNDINGS, SECOND, Column, Format, bits_of, hig
 
 
 def decoded(bits: int, kind: str) -> Fraction | str:
-    """Return the value of a number: of no finite one, "nan", "inf" or "-inf"."""
+    """Return the value of a number; "nan", "inf" or "-inf" if it is not finite."""
     form = FORMATS[kind]
     value = form.number(bits)
     if value is not None:
@@ -36,7 +36,7 @@ def flushed(bits: int, kind: str) -> int:
 
 
 def sum_of_products(terms: list[tuple[int, int]], kind: str, direction: str) -> tuple[Fraction | str, bool]:
-    """Return the exact sum of products of two numbers each, and the sign that it has if it is zero."""
+    """Return the exact sum of products of two numbers each, and its sign if it is zero."""
     form = FORMATS[kind]
     total: Fraction | str = Fraction(0)
     signs = set()
@@ -60,7 +60,7 @@ def sum_of_products(terms: list[tuple[int, int]], kind: str, direction: str) -> 
 
 
 def finished(value: Fraction | str, negative_zero: bool, kind: str, modifiers: list[str]) -> int:
-    """Round a result, flush it and saturate it, as the modifiers say."""
+    """Round, flush and saturate a result according to the modifiers."""
     form = FORMATS[kind]
     direction = next((each for each in modifiers if each in (*ROUNDINGS, "rna")), "rn")
     if isinstance(value, str):
@@ -77,7 +77,7 @@ def finished(value: Fraction | str, negative_zero: bool, kind: str, modifiers: l
 
 
 def tiny(value: Fraction, form: Format, direction: str) -> bool:
-    """Whether a result is below the least normal number, when rounded with exponents of any size."""
+    """Return whether a result is below the least normal number, if it is rounded with an unlimited exponent."""
     roomy = Format(form.precision, 15)
     least = Fraction(2) ** (1 - form.bias)
     number = roomy.number(rounded(value, roomy, direction, False))
@@ -91,7 +91,7 @@ def saturated(bits: int, form: Format) -> int:
 
 
 def root(value: Fraction, form: Format) -> Fraction:
-    """Return a number that rounds like the square root: with more bits, and one below them for the rest."""
+    """Return a number that rounds like the square root: with more bits, and a sticky bit for the rest."""
     scale = 4 ** (2 * form.precision + form.bias)
     scaled = value * scale
     whole = math.isqrt(scaled.numerator // scaled.denominator)
@@ -140,7 +140,7 @@ def arithmetic(name: str, kind: str, modifiers: list[str], arguments: list[int])
     if "nan" in values:
         others = [each for each, value in zip(arguments, values, strict=True) if value != "nan"]
         return others[0] if others and "NaN" not in modifiers else form.nan
-    # With -0 below +0, the order of numbers is that of these integers.
+    # If -0 is below +0, the order of numbers is that of these integers.
     ranks = {each: -(each & form.nan) - 1 if each & form.sign else each for each in arguments}
     return (min if name == "min" else max)(arguments, key=ranks.__getitem__)
 
@@ -192,7 +192,7 @@ def converted(modifiers: list[str], to: str, origin: str, word: int) -> int:
         value: Fraction | str = Fraction(word)
         negative = False
     else:
-        # What .ftz flushes matters only here if the result is no lesser float, as the GPU does not flush then.
+        # Flushing by .ftz only matters here if the result is not a smaller format, because then the GPU does not flush.
         if "ftz" in modifiers and origin == "f32" and to not in ("f16", "bf16"):
             word = flushed(word, origin)
         value, negative = decoded(word, origin), bool(word & FORMATS[origin].sign)
@@ -275,7 +275,7 @@ def video(column: Column, row: tuple[int, ...]) -> int:
         at = size * int(second[1])
         mask = (1 << size) - 1 << at
         return value << at & mask | c & ~mask
-    # The second operation takes the result in the destination's type.
+    # The second operation has the result in the destination's type as its operand.
     value = signed(value, 32) if to == "s32" else value % (1 << 32)
     third = signed(c, 32) if to == "s32" else c
     return {"": value, "add": value + third, "min": min(value, third), "max": max(value, third)}[second]
@@ -349,7 +349,7 @@ def integer(name: str, modifiers: list[str], kind: str, arguments: list[int]) ->
         result = a * b >> shift if "hi" in modifiers else a * b
         if name.startswith("mad"):
             if "sat" in modifiers:
-                # The half of the product is a number of 32 bits before c is added.
+                # The half of the product has 32 bits before c is added.
                 result = signed(result, 32)
             result += c
     if "relu" in modifiers:
@@ -358,7 +358,7 @@ def integer(name: str, modifiers: list[str], kind: str, arguments: list[int]) ->
 
 
 def permuted(mode: str, a: int, b: int, c: int) -> int:
-    """prmt: the bytes of both words by their numbers; the highest bit of a number is for the sign of the byte."""
+    """Return prmt: the bytes of both words by index; the highest bit of an index selects the sign of the byte."""
     pool = [*a.to_bytes(4, "little"), *b.to_bytes(4, "little")]
     n = c & 3
     numbers = {
@@ -397,7 +397,7 @@ def value(kind: str, word: int) -> int:
 
 
 def defined(column: Column, row: tuple[int, ...]) -> int:
-    """Return what the column must have for the words `row`."""
+    """Return the defined result of the column for the words `row`."""
     name, *modifiers = column.opcode.split(".")
     arguments = [value(kind, word) for kind, word in zip(column.arguments, row, strict=False)]
     kind = column.arguments[0]
@@ -463,7 +463,7 @@ def defined(column: Column, row: tuple[int, ...]) -> int:
 
 
 def kept(column: Column, result: int) -> int:
-    """Return a result as the program keeps it."""
+    """Return a result in the form in which the program stores it."""
     kind = column.stored
     if kind in FORMATS:
         form = FORMATS["f32" if kind == "tf32" else kind]

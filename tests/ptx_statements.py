@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A program of what only a GPU has: instructions of warps, blocks and memory, as hipport's functions or as PTX.
+"""A program with instructions that only a GPU has, of warps, blocks and memory, as hipport's functions or as PTX.
 
-Both left the same results and the same memory on an H200, with CUDA 13.0.
+Both gave the same results and the same memory on an H200, with CUDA 13.0.
 """
 
 from __future__ import annotations
@@ -315,7 +315,7 @@ def statements() -> Iterator[tuple[str, str, str, str, str]]:
         "bar.warp.sync 0xffffffff; barrier.sync 0; nanosleep.u32 20; mov.u32 %0, 0;",
         '"=r"(made)',
     )
-    # What differs from run to run, or from GPU to GPU: that it is there.
+    # Values that differ from run to run, or from GPU to GPU: only their presence is tested.
     yield (
         "clocks",
         "unsigned",

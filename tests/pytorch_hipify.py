@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""PyTorch's own converter, by itself: PyTorch takes three seconds to load, in each process of the tests."""
+"""PyTorch's own converter without PyTorch, which takes three seconds to load in each process of the tests."""
 
 import importlib
 import importlib.util
@@ -11,7 +11,7 @@ import pytest
 
 
 def folder(reason: str) -> Path:
-    """Return the folder that its package `hipify` is in; without a PyTorch, the test or its file is skipped."""
+    """Return the folder of its package `hipify`; without a PyTorch, the test or its file is skipped."""
     found = importlib.util.find_spec("torch")
     if found is None or found.origin is None:
         pytest.skip(reason, allow_module_level=True)

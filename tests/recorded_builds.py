@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run a build script with a stand-in for PyTorch, and return what it would have had built.
+"""Run a build script with a stand-in for PyTorch, and return the builds that it would have started.
 
 The script runs in a child process, on a copy of its tree, with little of the environment, limits on time and memory,
-and no compiler. The child is forked from a process that has imported what takes most of the time. `torch` is a
-stand-in, once for ROCm and once for CUDA, with a GPU or, as where most packages are built, with none. What the script
-hands to CUDAExtension, CppExtension, `load` and the like is recorded; a subclass of BuildExtension is run up to the
+and no compiler. The child is forked from a process that has already imported the slow modules. `torch` is a stand-in,
+once for ROCm and once for CUDA, with a GPU or, as on most machines that build packages, without one. The script's
+arguments for CUDAExtension, CppExtension, `load` and the like are recorded; a subclass of BuildExtension runs up to the
 point where it would build. PyTorch itself is not needed.
 
-The facts on PyTorch that matter here are from torch/utils/cpp_extension.py of 2.13: CUDA_HOME is None in a PyTorch for
+The relevant facts on PyTorch are from torch/utils/cpp_extension.py of 2.13: CUDA_HOME is None in a PyTorch for
 ROCm, and ROCM_HOME in one for CUDA.
 """
 
@@ -37,7 +37,7 @@ from typing import Any
 _NVCC = "Cuda compilation tools, release 12.8, V12.8.93"
 _HIPCC = "HIP version: 6.4.43482"
 
-#: With these set, scripts that have options of their own take the other branch.
+#: If these are set, scripts with their own options take the other branch.
 ENVIRONMENTS: list[dict[str, str]] = [
     {},
     dict.fromkeys(("DEBUG", "FORCE_CUDA", "FORCE_ONLY_CUDA", "WITH_CUDA", "USE_NINJA", "FUSED_ACT_DEBUG"), "1"),
@@ -46,17 +46,17 @@ ENVIRONMENTS: list[dict[str, str]] = [
 
 @dataclass(frozen=True)
 class Recorded:
-    """What a script declares: each extension with what it was given, and why the script stopped, or ""."""
+    """The declarations of a script: each extension with its arguments, and the reason why the script stopped, or ""."""
 
     extensions: tuple[dict[str, Any], ...]
     error: str
 
     def flags(self) -> dict[str, set[tuple[str, ...]]]:
-        """Return the flags of all extensions, by who gets them: `nvcc` (hipcc's on ROCm), `host`, `link`."""
+        """Return the flags of all extensions, by receiver: `nvcc` (hipcc's on ROCm), `host`, `link`."""
         found: dict[str, set[tuple[str, ...]]] = {"nvcc": set(), "host": set(), "link": set()}
         for each in self.extensions:
             given = each.get("extra_compile_args") or {}
-            # One list is for both compilers: nvcc's flags are in it only where there is nothing for the other.
+            # One list is for both compilers: it contains nvcc's flags only if there is none for the other.
             given = given if isinstance(given, dict) else {"nvcc": given}
             cuda = each["function"] in ("CUDAExtension", "load", "load_inline")
             if cuda:
@@ -74,8 +74,8 @@ class Recorded:
 
 
 def words(flags: Any) -> tuple[str, ...]:
-    """Return the arguments that a compiler gets of a list of flags."""
-    # PyTorch's build and `load` write flags into a file that a shell reads: what has a blank in it is two.
+    """Return the arguments that a compiler gets from a list of flags."""
+    # PyTorch's build and `load` write flags into a file that a shell reads: a flag with a blank becomes two.
     return tuple(word for flag in ([flags] if isinstance(flags, str) else flags) for word in str(flag).split())
 
 
@@ -85,7 +85,7 @@ def record(
     """Run `script`, which lies in `tree` (by default: its folder), as `python setup.py build_ext` would."""
     tree = tree or script.parent
     with tempfile.TemporaryDirectory() as scratch:
-        # Where it runs is the same for every version of a script: paths get into what is recorded.
+        # The working folder is the same for every version of a script, because paths get into the record.
         copy = Path(scratch) / "tree"
         shutil.copytree(tree, copy, ignore=shutil.ignore_patterns(".git"), symlinks=True)
         home = Path(scratch) / ("rocm" if rocm else "cuda")
@@ -127,7 +127,7 @@ def _server() -> subprocess.Popen[str]:
 
 
 def _of_server(request: dict[str, Any]) -> int:
-    """Have a script run, and return how its process ended, as `subprocess` has it."""
+    """Run a script, and return how its process ended, in the form of `subprocess`."""
     server = _server()
     assert server.stdin is not None and server.stdout is not None
     server.stdin.write(json.dumps(request) + "\n")
@@ -136,7 +136,7 @@ def _of_server(request: dict[str, Any]) -> int:
 
 
 def untranslated(recorded: Recorded) -> list[str]:
-    """Return what a script declared for ROCm that is not for hipcc, or for the linker there."""
+    """Return the arguments that a script declared for ROCm and that are not for hipcc or its linker."""
     # The child, which runs this file too, has neither.
     from hipport_passes.build_files.nvcc_flags import library, translate
 
@@ -145,7 +145,7 @@ def untranslated(recorded: Recorded) -> list[str]:
         for of, sets in recorded.flags().items()
         for flags in sets
         for change in translate(flags, torch=True, of=of).changes
-        # Those are for the other compilers too; and what PyTorch says of the ABI is right.
+        # These are for the other compilers too; and PyTorch's own ABI flag is right.
         if change.kind not in ("standard", "half", "abi")
     ]
     return [*map(str, changes), *(name for name in recorded.libraries if library(name) is not None)]
@@ -155,7 +155,7 @@ def untranslated(recorded: Recorded) -> list[str]:
 
 
 class _Kind(type):
-    """Makes what stands for anything usable as a class, as a function, and as a value."""
+    """Makes a stand-in usable as a class, as a function, and as a value."""
 
     def __getattr__(cls, name: str) -> Any:
         if name.startswith("__"):
@@ -178,7 +178,7 @@ class _Kind(type):
 
 
 class _Anything(metaclass=_Kind):
-    """Stands for what is not recorded: can be called, asked, subclassed, gone through."""
+    """Stands for objects that are not recorded: it can be called, read, subclassed and iterated over."""
 
     def __init__(self, *_: Any, **__: Any) -> None: ...
     def __call__(self, *_: Any, **__: Any) -> Any:
@@ -216,7 +216,7 @@ class _Module(ModuleType):
 
 
 class _Finder:
-    """Finds modules that have anything in them: those that a build script may want beside PyTorch, and PyTorch."""
+    """Finds stand-in modules: for PyTorch, and for other modules that a build script may import."""
 
     def __init__(self, *packages: str) -> None:
         self.packages = packages
@@ -233,7 +233,7 @@ class _Finder:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value as JSON has it, telling apart what a script may confuse."""
+    """Return a value in JSON's form, with types distinguished that a script may confuse."""
     if value is None or isinstance(value, (str, int, float)):
         return value
     if isinstance(value, (list, tuple)):
@@ -265,7 +265,7 @@ class _Child:
         return declare
 
     def of_gpu(self, answer: Any) -> Any:
-        """Return what a GPU answers, if there is one."""
+        """Return a GPU's answer, if there is one."""
         if not self.request["gpu"]:
             raise RuntimeError("No HIP GPUs are available" if self.rocm else "No CUDA GPUs are available")
         return answer
@@ -286,7 +286,7 @@ class _Child:
         cuda.device_count = lambda: int(self.request["gpu"])
         cuda.get_device_capability = lambda device=None: self.of_gpu((9, 4) if rocm else (8, 0))
         cuda.get_arch_list = lambda: ["gfx942", "gfx1100"] if rocm else ["sm_80", "sm_90"]
-        # As PyTorch does it: for ROCm there is no underscore to split at.
+        # Like PyTorch: for ROCm there is no underscore to split at.
         cuda.get_gencode_flags = lambda: " ".join(
             f"-gencode compute=compute_{arch},code={kind}_{arch}"
             for kind, arch in (each.split("_") for each in cuda.get_arch_list())
@@ -330,7 +330,7 @@ class _Child:
 
     def setup(self, **attributes: Any) -> None:
         modules = attributes.get("ext_modules") or []
-        # What is declared and not handed over is not built; what is made elsewhere is not ours to record.
+        # A declared extension that is not passed on is not built; one that is made elsewhere is not recorded here.
         kept = [each for each in modules if any(each is ours for ours in self.found)]
         others = [each for each in self.found if each.function.startswith("load")]
         self.found[:] = [*others, *kept]
@@ -368,7 +368,7 @@ def _main(request: dict[str, Any]) -> None:
     resource.setrlimit(resource.RLIMIT_AS, (2 << 30, 2 << 30))
     child = _Child(request)
     sys.meta_path.insert(0, _Finder("torch", "setuptools", "distutils"))
-    # Where they are not installed.
+    # In case they are not installed.
     sys.meta_path.append(_Finder("numpy", "pybind11", "Cython", "wheel", "pkg_resources", "packaging"))
     error = ""
     child.torch()
@@ -390,7 +390,7 @@ def _main(request: dict[str, Any]) -> None:
 
 
 def _in_place(request: dict[str, Any]) -> None:
-    """Become a process that was started for the request."""
+    """Become the process that was started for the request."""
     signal.alarm(60)
     os.chdir(request["folder"])
     os.environ.clear()
@@ -400,7 +400,7 @@ def _in_place(request: dict[str, Any]) -> None:
 
 
 def _serve() -> None:
-    """Run the scripts that are asked for, each in a fork of this process, until there is nobody to ask."""
+    """Run the requested scripts, each in a fork of this process, until there are no more requests."""
     for line in sys.stdin:
         request = json.loads(line)
         child = os.fork()
@@ -411,7 +411,7 @@ def _serve() -> None:
             except BaseException:
                 sys.excepthook(*sys.exc_info())
                 os._exit(1)
-            # Not what is left of the server's input.
+            # Not the rest of the server's input.
             os._exit(0)
         print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
 

@@ -16,12 +16,12 @@ import pytest
 import compiled
 
 PACKAGES = ("torch-scatter==2.1.2", "torch-cluster==1.6.3", "torch-spline-conv==1.2.2", "chamferdist==1.0.3")
-#: The CUDA units of each: what must be compiled.
+#: The CUDA units of each, which must be compiled.
 UNITS = {"torch-scatter": 3, "torch-cluster": 7, "torch-spline-conv": 2, "chamferdist": 1}
 
 
 def without_cuda(env: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """Return an environment in which no build finds a CUDA toolkit that happens to be here."""
+    """Return an environment in which no build finds an installed CUDA toolkit."""
     return {name: value for name, value in env.items() if name not in ("CUDA_HOME", "CUDA_PATH")}
 
 
@@ -41,8 +41,8 @@ def of_this_run(factory: pytest.TempPathFactory) -> Path:
 
 
 def downloaded(package: str) -> Path:
-    """Return the archive of a package, downloaded once: for that, pip runs setup.py, which imports PyTorch."""
-    # What was published under a version never changes.
+    """Return the archive of a package, downloaded once: pip runs setup.py for that, which imports PyTorch."""
+    # The contents of a published version never change.
     folder = compiled.kept() / "archives" / package
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / "lock").open("w") as lock:
@@ -53,7 +53,7 @@ def downloaded(package: str) -> Path:
                 command = [sys.executable, "-m", "pip", "download", *options, package]
                 subprocess.run(command, check=True, env=without_cuda())
                 (made,) = Path(scratch).glob("*.tar.gz")
-                # Whole, or not at all.
+                # Completely, or not at all.
                 shutil.copyfile(made, folder / "part")
                 (folder / "part").rename(folder / made.name)
         (archive,) = folder.glob("*.tar.gz")

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What hipport's tables tell people has a date and a release, and is looked at again once a year.
+"""Advice in hipport's tables has a date and a release, and is checked once a year.
 
-Where the age fails: look the rows up where their comments say they are from, correct what has changed, and set
-`checked` at the top of the table (`date` of a row of requirements.toml) to the day on which you did. A row that changes
-more often than its table has a `checked`, or a `date` and `rocm`, of its own.
+If the age fails: look the rows up in the sources that their comments name, correct the changes, and set `checked` at
+the top of the table (`date` of a row of requirements.toml) to that day. A row that changes more often than its table
+has a `checked`, or a `date` and `rocm`, of its own.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ import hipport_passes
 from hipport.core import tables
 
 FOLDER = Path(hipport_passes.__file__).parent
-# Generated from HIPIFY, whose release their first lines say; and what only names fixtures.
+# Generated from HIPIFY, whose release is in their first lines; and tables that only name fixtures.
 GENERATED = {"api_names.toml", "headers.toml", "pitfalls.toml"}
 BY_HAND = sorted(path for path in FOLDER.glob("**/*.toml") if path.name not in GENERATED)
 OLDEST = timedelta(days=365)
 
 
 def rows(path: Path) -> Iterator[tuple[str, tables.LastChecked | None]]:
-    """The rows of a table that say themselves when they were checked, or the table for all others."""
+    """Yield the rows of a table with their own dates, or the table for all others."""
     table = tables.load(path)
     if path.name == "requirements.toml":
         for kind in ("index", "image", "family"):
@@ -36,7 +36,7 @@ def rows(path: Path) -> Iterator[tuple[str, tables.LastChecked | None]]:
                 yield where, tables.as_checked(said, where) if said else None
         return
     if table.keys() == {"words"}:
-        return  # what files are searched for is no advice
+        return  # Search words are not advice.
     yield "all rows", tables.checked(path)
     yield from inside(table, "")
 
@@ -73,14 +73,14 @@ def test_advice_is_no_older_than_a_year(path: Path) -> None:
         'checked = { date = 2026-11-26T10:00:00, rocm = "7.2" }',
     ],
 )
-def test_a_table_that_says_it_badly_is_refused(said: str, tmp_path: Path) -> None:
+def test_a_table_with_a_bad_date_is_refused(said: str, tmp_path: Path) -> None:
     path = tmp_path / "table.toml"
     path.write_text(f"{said}\n[rows]\na = 1\n")
     with pytest.raises(ValueError, match=r"table\.toml"):
         tables.load(path)
 
 
-def test_what_says_it_is_no_row(tmp_path: Path) -> None:
+def test_the_date_itself_is_no_row(tmp_path: Path) -> None:
     path = tmp_path / "table.toml"
     path.write_text('checked = { date = 2026-11-26, rocm = "any" }\n[rows]\na = 1\n')
     assert tables.load(path) == {"rows": {"a": 1}}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What may import what, and what importing costs."""
+"""Allowed imports, and the cost of importing."""
 
 import ast
 import re
@@ -15,7 +15,7 @@ ROOT = Path(__file__).parent.parent
 ENGINE = sorted((ROOT / "src" / "hipport").rglob("*.py"))
 #: The only files of the engine that know the passes: the command line, and the one-call library functions.
 MAY_KNOW_PASSES = {"cli", "api.py"}
-#: What runs in child processes, whose environment is theirs.
+#: Modules that run in child processes, which have an environment of their own.
 SCRIPTS = {
     "loaded_python.py",
     "record_extensions.py",
@@ -27,11 +27,11 @@ SCRIPTS = {
 HEAVY = {"torch", "numpy", "libcst", "clang", "tree_sitter", "rich", "click"}
 
 
-#: What opens or writes files by itself. All else goes through `reading` and `placing`, which know what a tree may have
-#: in the place of a file, or `placing.walk`, however deep folders are.
+#: Functions that open or write files directly. Other code uses `reading` and `placing`, which handle anything that a
+#: tree may have in place of a file, or `placing.walk`, which handles folders of any depth.
 BARE = {"open", "read_text", "read_bytes", "write_text", "write_bytes", "copytree", "rmtree", "copyfileobj"}
 BARE_OF_OS = {"walk", "open", "fdopen", "scandir", "listdir", "mkdir", "link", "symlink", "unlink", "replace", "rename"}
-#: The files that may, and whose files those are. None of them is a tree's.
+#: The files that may use them, and for whose files. None of these is a tree's.
 MAY_OPEN = {
     "reading.py": "reads what is a tree's",
     "placing.py": "writes what is a tree's",
@@ -74,7 +74,7 @@ MAY_OPEN = {
 
 
 def bare(path: Path) -> set[str]:
-    """Calls that open or write files without the modules for it."""
+    """Return the calls that open or write files directly."""
     found = set()
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Call):
@@ -98,7 +98,7 @@ def test_files_of_a_tree_are_read_and_written_in_one_place(path: Path) -> None:
     assert not found or path.name in MAY_OPEN, f"{found}: take `reading` or `placing`"
 
 
-def test_no_file_may_open_others_that_does_not() -> None:
+def test_every_file_with_a_permission_to_open_files_uses_it() -> None:
     opening = {path.name for path in (*ENGINE, *(ROOT / "passes").rglob("*.py")) if bare(path)}
     assert set(MAY_OPEN) == opening
 
@@ -113,7 +113,7 @@ def imported(path: Path) -> set[str]:
     return names
 
 
-#: The packages of the engine, each of which may import what is above it here, and nothing below.
+#: The packages of the engine, each of which may import the ones above it, and none below.
 LAYERS = (
     "core",
     "syntax",
@@ -135,26 +135,26 @@ LAYERS = (
 
 
 def modules() -> dict[str, Path]:
-    """The modules of the engine, by the names that they are imported by."""
+    """Return the modules of the engine, by their import names."""
     base = ROOT / "src"
     return {".".join(p.relative_to(base).with_suffix("").parts).removesuffix(".__init__"): p for p in ENGINE}
 
 
 def imports(path: Path, known: Mapping[str, Path]) -> Iterator[str]:
-    """Yield the modules of the engine that one imports, within functions and for types as well."""
+    """Yield the engine's modules that one module imports, also within functions and for types."""
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names if alias.name in known)
         elif isinstance(node, ast.ImportFrom) and node.module in known:
             for alias in node.names:
                 inner = f"{node.module}.{alias.name}"
-                # What the version is, all may know.
+                # Every module may know the version.
                 if inner in known or alias.name != "__version__":
                     yield inner if inner in known else node.module
 
 
 def layer(name: str) -> int:
-    """The place of a module among the layers; the package itself, which names what users import, is above all."""
+    """Return the layer of a module; the package itself, which names the public imports, is above all."""
     return LAYERS.index(name.split(".")[1]) if "." in name else len(LAYERS)
 
 
@@ -167,16 +167,16 @@ def test_imports_go_down_the_layers() -> None:
 def test_no_modules_import_each_other() -> None:
     known = modules()
     left = {name: set(imports(path, known)) - {name} for name, path in known.items()}
-    # What imports nothing that is left is in no circle.
+    # A module without remaining imports is in no cycle.
     while free := {name for name, to in left.items() if not to & left.keys()}:
         left = {name: to for name, to in left.items() if name not in free}
     assert left == {}
 
 
 def test_no_two_modules_have_one_name() -> None:
-    """So that a name says which one is meant: in a stack trace, in a search, in talk."""
+    """One name identifies one module: in a stack trace, in a search, in conversation."""
     names = Counter(p.stem for p in (*ENGINE, *(ROOT / "passes/hipport_passes").rglob("*.py")) if p.stem[:2] != "__")
-    # Passes of several files; the folders that passes lie in are none.
+    # Packages of passes with several files; the folders that contain passes do not count.
     names += Counter(p.parent.name for p in (ROOT / "passes/hipport_passes").glob("*/*/__init__.py"))
     assert [name for name, count in names.items() if count > 1] == []
 
@@ -207,7 +207,7 @@ def test_importing_loads_nothing_heavy(module: str) -> None:
     assert result.stdout.strip() == ""
 
 
-#: Who begins processes without `processes`, and which: tools of this machine's, and what the user says to run.
+#: The modules that start processes without `processes`, and which: this machine's tools, and commands of the user.
 BEGIN = {
     "processes.py": "all others",
     "contained.py": "what it contains",
@@ -226,7 +226,7 @@ BEGIN = {
 
 
 def test_python_of_a_tree_is_parsed_in_one_place() -> None:
-    """There Python's warnings of it are kept from whoever uses hipport."""
+    """In one place, Python's warnings about a tree's code are kept from users."""
     folders = (ROOT / "src/hipport", ROOT / "passes/hipport_passes")
     parsing = {
         path.name
@@ -239,7 +239,7 @@ def test_python_of_a_tree_is_parsed_in_one_place() -> None:
 
 @pytest.mark.parametrize("path", ENGINE, ids=lambda path: path.name)
 def test_processes_are_begun_in_few_places(path: Path) -> None:
-    """What is run for a tree is contained: what begins a process says here what for."""
+    """Processes for a tree are contained: other modules that start one give the reason here."""
     begins = {"subprocess", "multiprocessing", "pty"} & imported(path)
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "os":

@@ -11,7 +11,7 @@ from endless import ENDLESS
 
 INCLUDE = Path(__file__).parent.parent / "src/hipport/include"
 
-# What the header uses of HIP. A __half is a 16-bit number here: what is tested is where it lies.
+# The header's uses of HIP. A __half is a 16-bit number here: only its place is tested.
 RUNTIME = r"""
 #include <cstring>
 #define __device__

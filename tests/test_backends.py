@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a program has for HIP already stays as it is, on both sides; what no backend covers is ported."""
+"""A program's own code for HIP stays unchanged on both sides; code that no backend covers is ported."""
 
 from pathlib import Path
 
@@ -199,7 +199,7 @@ void go(int **p) { gpuMalloc(p, 4); k<<<1, 64>>>(*p); }
 
 
 def test_a_few_names_are_no_backend() -> None:
-    """Most of what is used is CUDA's as it is: the program is ported, and its own names stay."""
+    """Most of the code uses CUDA directly: the program is ported, and its own names stay."""
     files = {
         "compat.h": "#pragma once\n#ifdef USE_ROCM\n#include <hip/hip_runtime.h>\n#define cudaFree hipFree\n#else\n"
         "#include <cuda_runtime.h>\n#endif\n",
@@ -225,7 +225,7 @@ def test_a_source_of_cudas_side_without_a_counterpart_is_reported_if_it_needs_th
     assert [each.path.as_posix() for each in ported.reported if each.rule == "backends/alone"] == ["cuda/more.cu"]
 
 
-def test_who_includes_a_chosen_file_of_cudas_by_itself_is_told() -> None:
+def test_an_include_of_cudas_side_without_a_condition_is_reported() -> None:
     files = {
         "vendor.h": '#pragma once\n#ifdef ON_AMD\n#include "a.h"\n#else\n#include "b.h"\n#endif\n',
         "a.h": NAMES_OF_HIP,
@@ -242,7 +242,7 @@ def test_who_includes_a_chosen_file_of_cudas_by_itself_is_told() -> None:
 
 
 def test_headers_of_the_toolkits_choose_no_side_of_the_programs() -> None:
-    """What stands beside CUDA's header in a branch is included elsewhere, too, and ported."""
+    """A header beside CUDA's in a branch is also included elsewhere, and ported."""
     files = {
         "prefix.h": "#pragma once\n#include <cuda_runtime.h>\ninline void f(void *p) { cudaFree(p); }\n",
         "scan.h": '#ifdef USE_ROCM\n#include <hipcub/hipcub.hpp>\n#else\n#include "prefix.h"\n'
@@ -252,7 +252,7 @@ def test_headers_of_the_toolkits_choose_no_side_of_the_programs() -> None:
     assert {"prefix.h", "k.cu"} <= changed(port(files))
 
 
-def test_what_stays_stays_in_a_second_run() -> None:
+def test_unchanged_code_stays_in_a_second_run() -> None:
     files = {"hip/lanes.h": HIP_LANES, "hip/ops.cpp": HIP_UNIT, "cuda/lanes.h": CUDA_LANES, "cuda/ops.cu": CUDA_UNIT}
     first = port(files | {"tool.cu": TOOL})
     again = port({source.path.as_posix(): source.text.decode() for source in first.project.sources})
@@ -263,7 +263,7 @@ def test_what_stays_stays_in_a_second_run() -> None:
 
 
 def test_a_port_of_hipports_own_is_no_backend() -> None:
-    """Its files are HIP by then, and what is left of CUDA in them is found by a second run all the same."""
+    """Its files are HIP by then, and a second run still finds the CUDA code left in them."""
     first = port({"k.cu": TOOL})
     text = first.project.sources[0].text.decode() + "void more(int *x) { cudaFree(x); }\n"
     assert b"hipFree(x)" in port({"k.cu": text}).project.sources[0].text
@@ -327,7 +327,7 @@ __global__ void count(int *out, const int *in) {
     assert b"% hipport::warp_size" in alone.project.sources[0].text
 
 
-def test_what_the_host_asks_for_pytorchs_warps_stays() -> None:
+def test_host_queries_for_pytorchs_warp_size_stay() -> None:
     kernel = """#include <c10/macros/Macros.h>
 __global__ void k(float *x) {
     float v = x[threadIdx.x];
@@ -361,7 +361,7 @@ elseif(WITH_HIP)
   add_library(x ${KERNELS})
 endif()
 """
-#: A file of a library's that HIP's side does without: more names than all others have.
+#: A file of a library without a counterpart on HIP's side: it has more such names than all other files.
 _CONV = "Create Destroy SetStream GetVersion AddTensor OpTensor Im2Col DropoutForward"
 CONV = '#include "vendor.h"\n#include <cudnn.h>\nvoid conv() {\n'
 CONV += "".join(f"  cudnn{name}();\n" for name in _CONV.split()) + "}\n"
@@ -384,13 +384,13 @@ def built_for_both() -> dict[str, str]:
 
 
 def test_what_cmake_compiles_for_cuda_alone_is_of_that_side() -> None:
-    """The build says it: the library's stub, which includes nothing of the program's, stays CUDA's as well."""
+    """The build decides: the library's stub, which includes nothing of the program, stays CUDA as well."""
     ported = port(built_for_both())
     assert not [path for path in changed(ported) if path != "CMakeLists.txt"]
     assert {str(each.path) for each in ported.reported if each.rule == "backends/alone"} == {"conv.cu", "stub.cc"}
-    # A mask of 32 lanes in what both compile is for a person; nothing of 32 lanes comes in as if it were sure.
+    # A mask of 32 lanes in code that both compile is for a person; no 32-lane code is inserted as SAFE.
     assert ("shared.h", "backends/mask") in {(str(each.path), each.rule) for each in ported.reported}
-    # Without a build for HIP in the script, nobody says that the stub is for CUDA only.
+    # Without a build for HIP in the script, nothing shows that the stub is for CUDA only.
     script = "project(x LANGUAGES CXX CUDA)\nif(WITH_CUDA)\n  list(APPEND SOURCES stub.cc)\nendif()\n"
     assert "stub.cc" in changed(port({**built_for_both(), "CMakeLists.txt": script}))
 
@@ -400,7 +400,7 @@ def test_one_file_with_a_library_that_hip_does_without_does_not_turn_the_others(
     ported = port(files)
     assert not changed(ported)
     assert {str(each.path) for each in ported.reported if each.rule == "backends/unmapped"} == {"conv.cu"}
-    # Names of HIP's that no file gets along with are no port.
+    # HIP's names that no file uses are no port.
     fft = '#include "vendor.h"\n#include <cufft.h>\nvoid f(cufftHandle h) { cufftDestroy(h); }\n'
     assert changed(port({"vendor.h": VENDOR, **{f"{name}.cu": fft for name in "kab"}}))
 
@@ -421,16 +421,16 @@ __global__ void k(int *o) { o[0] = count(o[threadIdx.x]); }
 @pytest.mark.parametrize(("hip", "cuda"), [("ENABLE_HIP", "ENABLE_CUDA"), ("FOR_AMD", "FOR_NVIDIA"), ("VENDOR2", "V1")])
 @pytest.mark.parametrize("form", ["#if {}", "#ifdef {}", "#if defined({})", "#if defined {} && {}"])
 @pytest.mark.parametrize("first", ["hip", "cuda"])
-def test_conditions_one_behind_the_other_choose(form: str, hip: str, cuda: str, first: str) -> None:
+def test_consecutive_conditions_choose(form: str, hip: str, cuda: str, first: str) -> None:
     parts = APART.split("#endif\n")
     text = APART if first == "hip" else "#endif\n".join((parts[1], parts[0], parts[2]))
     for name, own in (("ENABLE_HIP", hip), ("ENABLE_CUDA", cuda)):
         text = text.replace(f"#if {name}", form.format(*[own] * form.count("{}")))
     assert changed(port({"a.cu": text})) == set()
-    # Where it is asked for together with HIP's, nothing is left out.
+    # A test of it together with HIP's is not left out.
     more = f"#if defined({cuda}) || defined({hip})\nvoid f(int *);\n#endif\n#if {hip}\n#elif {cuda}\n#endif\n"
     assert changed(port({"a.cu": text + more})) == set()
-    # Scripts that define both say no more.
+    # Scripts that define both decide nothing.
     both = f"add_definitions(-D{hip})\nadd_definitions(-D{cuda})\n"
     assert "a.cu" not in changed(port({"a.cu": text, "CMakeLists.txt": both}))
 
@@ -438,16 +438,16 @@ def test_conditions_one_behind_the_other_choose(form: str, hip: str, cuda: str, 
 @pytest.mark.parametrize(
     "files",
     [
-        # Nobody builds HIP's side.
+        # Nothing builds HIP's side.
         {"a.cu": APART, "CMakeLists.txt": "add_definitions(-DENABLE_CUDA)\n"},
-        # What is CUDA's elsewhere has nothing of HIP's beside it.
+        # CUDA's side elsewhere has no HIP beside it.
         {"a.cu": APART, "b.cu": '#include "a.cu"\n#if ENABLE_CUDA\nvoid f(int **x) { cudaMalloc(x, 4); }\n#endif\n'},
-        # Nor has it where its code has no name of CUDA's, or what stands for its absence.
+        # Nor if its code has no CUDA name, or a replacement for its absence.
         {"a.cu": APART, "b.cu": '#include "a.cu"\n#if ENABLE_CUDA\nvoid f(int *x) { k<<<1, 1>>>(x); }\n#endif\n'},
         {"a.cu": APART, "b.cu": '#include "a.cu"\n#if ENABLE_CUDA\nvoid f();\n#else\nvoid f() {}\n#endif\n'},
         {"a.cu": APART, "b.cu": '#include "a.cu"\n#if ENABLE_CUDA && FAST\nvoid f();\n#endif\n'},
         {"a.cu": APART, "b.cu": '#include "a.cu"\n#ifndef ENABLE_CUDA\nvoid f() {}\n#endif\n'},
-        # There is code between the two, or that of both under one.
+        # There is code between the two, or code of both under one.
         {"a.cu": APART.replace("// And", "int code; // And")},
         {"a.cu": APART.replace("#if ENABLE_HIP\n", "#if ENABLE_HIP\n#include <cuda.h>\n")},
         {"a.cu": APART.replace("#if ENABLE_CUDA", "#if !ENABLE_CUDA")},

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What launches show of blocks, and how far threads agree in blocks of such shapes."""
+"""The shapes of blocks that launches show, and the uniformity of values in such blocks."""
 
 from pathlib import PurePosixPath
 
@@ -96,13 +96,11 @@ def test_shapes_of_blocks_are_what_all_launches_show(
         (b"threadIdx.y", b"64", BLOCK, BLOCK),
         (b"threadIdx.y", b"unseen(t)", 1, 1),
         (b"threadIdx.z", b"dim3(8, 8, 2)", 64, 64),
-        (b"threadIdx.x / N", b"64", 4, 4),  # N is what the launch of k<4> gives, whatever else has that name.
+        (b"threadIdx.x / N", b"64", 4, 4),  # N is the value from the launch of k<4>, whatever else has that name.
         (b"cg::this_thread_block().thread_rank() / 32", b"unseen(t)", 32, 32),
     ],
 )
-def test_threads_agree_as_far_as_rows_of_their_blocks_let_them(
-    value: bytes, block: bytes, agreed: int, shown: int
-) -> None:
+def test_uniformity_is_limited_by_rows_of_blocks(value: bytes, block: bytes, agreed: int, shown: int) -> None:
     launches = b"constexpr int N = 32;\nvoid f(int *p, int t) { k<4><<<1, " + block + b">>>(p, 0); }"
     project = project_of(launches, b"probe(" + value + b");")
     kernels = kernels_of(project)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compiling: what is compiled with which flags, what comes back, and when nothing need be done."""
+"""Compilation: the files and flags, the results, and when nothing need be done."""
 
 import glob
 import json
@@ -32,8 +32,8 @@ from hipport.toolchain.toolchains import NoToolchain, Toolchain, cache, choose, 
 from hipport.workspace.copies import reached
 from hipport.workspace.discovery import NotFound
 
-# Takes what hipcc takes. A line `//! 3: error: text` of the source is a message at its column 3; `//! wait NAME` waits
-# until another compiler does too.
+# Accepts hipcc's arguments. A line `//! 3: error: text` of the source is a message at its column 3; `//! wait NAME`
+# waits until another compiler does too.
 FAKE = """#!{python}
 import os, re, sys, time
 from pathlib import Path
@@ -75,12 +75,12 @@ sys.exit(failed)
 
 
 class Workshop:
-    """A tree, a cache and a compiler that does as it is told."""
+    """A tree, a cache and a scripted compiler."""
 
     def __init__(self, folder: Path) -> None:
         self.tree = folder / "tree"
         self.tree.mkdir()
-        # A compiler may write where it keeps what it has made, and nowhere else.
+        # A compiler may write to its own cache, and nowhere else.
         self.log = folder / "said" / "log"
         self.log.parent.mkdir()
         hipcc = folder / "rocm" / "bin" / "hipcc"
@@ -88,7 +88,7 @@ class Workshop:
         hipcc.write_text(FAKE.format(python=sys.executable, log=str(self.log)))
         hipcc.chmod(0o755)
         self.toolchain = Toolchain(hipcc, (6, 4, 0), "21", frozenset({"gfx942", "gfx1100"}), "given")
-        # A home that all have: a Python that has loaded PyTorch is kept for each home, and takes seconds to begin.
+        # A shared home: a Python that has loaded PyTorch is kept for each home, and takes seconds to start.
         home = str(folder.parent / "home")
         self.env = {"PATH": "/usr/bin:/bin", "HOME": home, "XDG_CACHE_HOME": str(folder / "cache")}
         self.env["CCACHE_DIR"] = str(self.log.parent)
@@ -106,7 +106,7 @@ class Workshop:
         return build(paths or [self.tree], archs, BuildOptions(**options))  # type: ignore[arg-type]
 
     def calls(self) -> list[list[str]]:
-        """The compilations since the last time this was asked."""
+        """Return the compilations since the last call."""
         calls = [line.split() for line in self.log.read_text().splitlines()] if self.log.exists() else []
         self.log.unlink(missing_ok=True)
         return calls
@@ -117,7 +117,7 @@ def workshop(tmp_path: Path) -> Workshop:
     return Workshop(tmp_path)
 
 
-# --- What a compiler says ---------------------------------------------------------------------------------------------
+# --- Compiler messages ------------------------------------------------------------------------------------------------
 
 SAID = """\
 In file included from src/main.cu:3:
@@ -181,10 +181,10 @@ def test_a_message_in_a_header_of_others_stands_where_the_tree_led_there(tmp_pat
 @pytest.mark.parametrize(
     ("after", "line", "column", "expected"),
     [
-        # What PyTorch's hipify does: lines on top, shorter names.
+        # The changes of PyTorch's hipify: added lines, shorter names.
         ("// !!! made\n#include \"hip/hip_runtime.h\"\nint a;\nhipFree(p); int b = c;\n}", 4, 17, (2, 18)),
         ("// !!! made\nint a;\ncudaFree(p); int b = c;\n}", 2, 5, (1, 5)),
-        # Lines that went and came elsewhere.
+        # Lines that were moved.
         ("int a;\nnew();\ncudaFree(p); int b = c;\n}", 3, 14, (2, 14)),
         ("int a;\n}", 2, 1, (3, 1)),
     ],
@@ -222,7 +222,7 @@ def test_a_compiler_that_does_not_end_is_ended(workshop: Workshop) -> None:
     assert [m.text for m, _ in built.messages] == ["the compiler did not end within 0 s"]
 
 
-# --- What is compiled -------------------------------------------------------------------------------------------------
+# --- Compiled files ---------------------------------------------------------------------------------------------------
 
 
 def test_each_unit_is_compiled_for_the_host_and_each_target(workshop: Workshop) -> None:
@@ -303,8 +303,8 @@ def test_a_file_of_which_nothing_is_compiled_is_not_built(workshop: Workshop) ->
     (message,) = [message for message, _ in built.messages]
     assert (message.severity, message.path.name) == ("error", "a.cu")
     assert message.text.startswith("the compiler saw nothing of the file: all of it stands under `#ifdef WITH_HIP`")
-    assert not workshop.build(archs=["gfx942"]).ok  # remembered
-    # A header guard takes nothing away, nor does a condition beside which something is left.
+    assert not workshop.build(archs=["gfx942"]).ok  # From the cache.
+    # A header guard excludes nothing, nor does a condition beside which other code remains.
     workshop.write("a.cu", "#ifndef A\n#define A\nint a;\n#endif\n")
     assert workshop.build(archs=["gfx942"]).ok
     workshop.write("a.cu", EMPTY + "int a;\n")
@@ -340,7 +340,7 @@ def test_scripts_above_a_source_say_what_holds_for_it(workshop: Workshop) -> Non
     source = workshop.write("src/deep/a.cu", EMPTY)
     command = workshop.build(source, archs=["gfx942"]).compiled[0].command
     assert {"-DWITH_HIP", "-DFROM_inc", f"-I{workshop.tree}/inc"} <= set(command) and "-DOTHER" not in command
-    # A script that leads nowhere below it does not hold there.
+    # A script that does not lead to the source does not apply to it.
     workshop.write("CMakeLists.txt", "add_definitions(-DTOP)\n")
     assert "-DTOP" not in workshop.build(source, archs=["gfx942"]).compiled[0].command
 
@@ -369,7 +369,7 @@ _TEMPLATE = """\
 #define VERSION "@PROJECT_VERSION@" // ${Waves_VERSION_MINOR} [@PROJECT_VERSION_TWEAK@] @ NAMES @
 #define MODE "@MODE@" @NAMES@
 """
-# As CMake 3.25.1 makes it.
+# In CMake 3.25.1's form.
 _FILLED = """\
 #pragma once
 #define WITH_FAST
@@ -440,7 +440,7 @@ def test_headers_that_only_cmake_makes_are_named(workshop: Workshop, script: str
 
 @pytest.mark.parametrize("place", ["include", "root/usr/include"])
 def test_other_compilers_find_the_headers_of_the_toolchain(workshop: Workshop, place: str) -> None:
-    """Those that `hipport toolchain install` unpacks, too, which no /opt/rocm has."""
+    """Also those that `hipport toolchain install` unpacks, without an /opt/rocm."""
     workshop.write("Makefile", "all:\n\tgcc -I/opt/rocm/include -c a.c\n")
     workshop.write("a.c", "#include <hip/of_the_test.h>\nint a = HERE;\n")
     header = workshop.toolchain.root / place / "hip/of_the_test.h"
@@ -451,7 +451,7 @@ def test_other_compilers_find_the_headers_of_the_toolchain(workshop: Workshop, p
 
 
 def test_c_is_compiled_by_the_compiler_that_the_makefile_names(workshop: Workshop) -> None:
-    """Functions in functions are gcc's alone."""
+    """Nested functions are a gcc extension."""
     workshop.write("Makefile", "CC = gcc\nall:\n\t$(CC) -O2 -Wall -DN=3 -c nested.c -o nested.o\n\tnvcc -c a.cu\n")
     workshop.write("nested.c", "int f(void) { int g(void) { return N; } return g(); }\n")
     workshop.write("a.cu", "int a;\n")
@@ -504,9 +504,9 @@ def test_a_makefile_says_what_is_compiled_and_how(makefile: Workshop) -> None:
     assert [(str(row[0].path), row[0].guess) for row in built.units] == [("prog/main.cu", ""), ("prog/util.cpp", "")]
     cuda, host = built.units[0][1].command, built.units[1][0].command
     assert cuda[1:5] == ("-std=c++17", "-Wall", "-I../common", "-DWIDTH=4")
-    # -march=native is g++'s, of this machine; -Xcompiler is nvcc's, and not for g++ at all.
+    # -march=native is g++'s, for this machine; -Xcompiler is nvcc's, and unknown to g++.
     assert host[1:4] == ("-std=c++14", "-I../common", "-DWIDTH=4") and "-march=native" not in host
-    # Nobody asked for it, and its own build does not: worth a word, no more.
+    # Nobody requested it, and its own build does not compile it: a note is enough.
     assert [(str(n.path), n.needs_person) for n in built.not_built] == [("prog/other.cu", False)]
     table = built_as_text(built).split("\n\n")
     assert re.search(r"^prog/other\.cu +not built$", table[-2], re.MULTILINE)
@@ -516,7 +516,7 @@ def test_a_makefile_says_what_is_compiled_and_how(makefile: Workshop) -> None:
 
 
 def test_another_goal_of_a_makefile_is_asked_for_where_a_source_was_asked_for(workshop: Workshop) -> None:
-    """What the first goal does not compile is compiled as the goal says that names it, not guessed."""
+    """A source that the first goal does not compile is compiled as in the goal that names it, without a guess."""
     (workshop.tree / "Makefile").write_text(
         "NVCC ?= nvcc\nall: host\nhost: host.cpp\n\tg++ -o host host.cpp\n"
         "mean19: mean.cu other.h\n\t$(NVCC) -DEDGEBITS=19 -o $@ mean.cu\n"
@@ -531,8 +531,8 @@ def test_another_goal_of_a_makefile_is_asked_for_where_a_source_was_asked_for(wo
         assert built.units[0][1].command[1:2] == flags and not built.units[0][0].guess
     built = workshop.build(workshop.tree / "lost.cu", archs=["gfx942"])
     assert not built.units and [str(each.path) for each in built.not_built] == ["lost.cu"]
-    # Of the folder, its first goal alone is asked for: programs have a main each. With no device code in it, not all
-    # is well.
+    # For a folder, only its first goal is used, because programs have a main each. A goal without device code is not a
+    # full success.
     built = workshop.build(archs=["gfx942"])
     assert [str(row[0].path) for row in built.units] == ["host.cpp"]
     first = "the first goal of its Makefile does not compile it"
@@ -592,7 +592,8 @@ def test_cmake_lists_are_read_as_far_as_they_are_written_out(workshop: Workshop)
     command = built.units[0][0].command
     assert {"-std=c++20", f"-I{workshop.tree}/inc", "-DN=3"} <= set(command) and "CMakeLists" in built.units[0][0].guess
     assert "-DWIDTH=61" in command and "-Wall" not in command
-    # Compilers take the machine's own headers no earlier for being named; another root's would be mixed with them.
+    # Compilers search the machine's own include folders no earlier if they are named; another root's would be mixed
+    # with them.
     assert not any(part in word for word in command for part in ("UNKNOWN", "INTERFACE", "/usr/include"))
 
 
@@ -661,7 +662,7 @@ def test_folders_that_an_include_can_only_mean_are_added(workshop: Workshop) -> 
     assert added == [f"-I{workshop.tree}/lib", f"-I{workshop.tree}/deep/er"]
 
 
-# --- When nothing need be done ----------------------------------------------------------------------------------------
+# --- Unchanged files --------------------------------------------------------------------------------------------------
 
 
 def test_what_was_compiled_is_compiled_again_only_when_something_it_read_changed(workshop: Workshop) -> None:
@@ -713,12 +714,12 @@ def test_time_that_ran_out_is_not_remembered(workshop: Workshop) -> None:
     workshop.write("a.cu", "int a;\n")
     hipcc = workshop.toolchain.hipcc
     state, fake = hipcc.stat(), hipcc.read_text()
-    # It is quick to say what it would read.
+    # Listing its inputs is fast.
     slow = '#!/bin/sh\ncase "$*" in *-MF*) f="${*##*-MF }"; echo out: > "${f%% *}"; exit 0;; esac\nexec sleep 60\n'
     hipcc.write_text(slow.ljust(len(fake)))
     os.utime(hipcc, ns=(state.st_atime_ns, state.st_mtime_ns))
     assert not workshop.build(archs=["gfx942"], timeout=0.2).ok
-    # The same compiler, by all that is seen of it.
+    # The same compiler, as far as its files show.
     hipcc.write_text(fake)
     os.utime(hipcc, ns=(state.st_atime_ns, state.st_mtime_ns))
     assert workshop.build(archs=["gfx942"]).ok
@@ -738,7 +739,7 @@ def test_compilers_run_at_the_same_time(workshop: Workshop) -> None:
     assert workshop.build(archs=["gfx942"], jobs=2).ok
 
 
-# --- Extensions built when they are first used ------------------------------------------------------------------------
+# --- Extensions that are built at first use ---------------------------------------------------------------------------
 
 
 def test_load_is_read_where_it_is_written_out(tmp_path: Path) -> None:
@@ -810,7 +811,7 @@ def doubled(first: str, again: str, times: int = 8) -> str:
         ("load('x', os.path.join('a\\0b', 'c'))", ""),
     ],
 )
-def test_what_an_expression_stands_for_is_bounded(tmp_path: Path, text: str, why: str) -> None:
+def test_the_values_of_an_expression_are_bounded(tmp_path: Path, text: str, why: str) -> None:
     deep = tmp_path / Path(*"d" * 30)
     deep.mkdir(parents=True)
     (deep / ("a" * 200 + ".cu")).touch()
@@ -888,7 +889,7 @@ def extension(workshop: Workshop) -> Workshop:
     workshop.write("setup.py", SETUP)
     workshop.write("csrc/binding.cpp", BINDING)
     workshop.write("csrc/cuda/scale.cu", KERNEL)
-    # Its headers are PyTorch's, which a compiler that reads them is needed for: not the matter of these tests.
+    # Its headers are PyTorch's, which need a compiler: not the subject of these tests.
     overlays = Path(workshop.env["XDG_CACHE_HOME"]) / "hipport" / "torch-headers"
     shared = cache(os.environ) / "torch-headers"
     shared.mkdir(parents=True, exist_ok=True)
@@ -898,7 +899,7 @@ def extension(workshop: Workshop) -> Workshop:
 
 
 def test_setup_is_run_as_a_rocm_pytorch_runs_it(extension: Workshop) -> None:
-    # What it says goes nowhere, into streams that are as real ones.
+    # The output is discarded, in real streams.
     real = "import sys\nsys.stderr.reconfigure(line_buffering=True)\nsys.stdout.fileno(), sys.stdout.buffer\n"
     extension.write("setup.py", real + SETUP)
     before = sorted(extension.tree.rglob("*"))
@@ -908,14 +909,14 @@ def test_setup_is_run_as_a_rocm_pytorch_runs_it(extension: Workshop) -> None:
     rows = {str(row[0].path): row for row in built.units}
     assert set(rows) == {"csrc/binding.cpp", "csrc/cuda/scale.cu"}
     device = rows["csrc/cuda/scale.cu"][1]
-    # It was PyTorch's own hipify that said what is compiled.
+    # PyTorch's own hipify chose the compiled files.
     assert device.made.name == "scale.hip" and device.made.parent.name == "hip" and device.owner == "scale._C"
     given = set(device.command)
-    # As torch.utils.cpp_extension of 2.13 passes them, but for one: it renames CUDA in flags.
+    # The arguments of torch.utils.cpp_extension 2.13, except one: it renames CUDA in flags.
     assert {"-DUSE_ROCM=1", "-D__HIP_NO_HALF_CONVERSIONS__=1", "-DON_ROCM", "-DHIP_ARCHS", "-DWIDTH=3"} <= given
     assert {"-DTORCH_EXTENSION_NAME=_C", "-Icsrc/include", "-fPIC"} <= given
     (headers,) = (Path(word[2:]) for word in device.command[:2] if "torch-headers" in word)
-    # What CMake writes for a PyTorch with a GPU is there as well.
+    # CMake's files for a PyTorch with a GPU exist as well.
     assert "AT_ROCM_ENABLED() 1" in (headers / "ATen/hip/HIPConfig.h").read_text()
     assert given.isdisjoint({"--expt-relaxed-constexpr", "-O1"}) and "-O1" in rows["csrc/binding.cpp"][0].command
     assert sum(word.startswith("--offload-arch") for word in device.command) == 1
@@ -926,7 +927,7 @@ def test_a_source_is_built_as_the_setup_above_it_builds_it(extension: Workshop) 
     built = extension.build(extension.tree / "csrc/cuda/scale.cu", archs=["gfx942"])
     assert built.ok and built.root == extension.tree.resolve() and built.ran == ("setup.py",)
     assert [(str(row[0].path), row[0].owner) for row in built.units] == [("csrc/cuda/scale.cu", "scale._C")]
-    # What no extension has is a program; what lies in a folder that is given is whole.
+    # A file of no extension is a program; a given folder counts as a whole.
     built = extension.build(lone, archs=["gfx942"])
     assert built.ok and [str(row[0].path) for row in built.units] == ["csrc/cuda/lone.cu"]
     built = extension.build(extension.tree, extension.tree / "csrc/cuda/scale.cu", archs=["gfx942"])
@@ -939,20 +940,20 @@ def test_a_source_is_built_as_the_setup_above_it_builds_it(extension: Workshop) 
     assert [row[0].owner for row in built.units] != ["scale._C"]
 
 
-def test_what_a_setup_reads_above_its_folder_is_there(extension: Workshop) -> None:
+def test_files_that_a_setup_reads_above_its_folder_exist(extension: Workshop) -> None:
     folder = extension.tree / "third_party" / "scale"
     folder.mkdir(parents=True)
     for name in ("setup.py", "csrc"):
         (extension.tree / name).rename(folder / name)
     extension.write("version.txt", "1.2.3\n")
     extension.write("common/width.h", "#define WIDTH 3\n")
-    # What hipify makes of a source above, and what the script writes there, comes beside the copy's.
+    # hipify's result for a source above, and the script's output there, are put beside the copy's.
     extension.write("common/shared.cu", '#include "width.h"\n__global__ void shared(int* x) { *x = WIDTH; }\n')
     script = folder / "setup.py"
     above = 'import os.path as osp\nopen(osp.join(osp.dirname(__file__), "..", "..", "version.txt"))\n'
     text = script.read_text().replace('"csrc/cuda/scale.cu"', '"csrc/cuda/scale.cu", "../../common/shared.cu"')
     script.write_text(above + text)
-    # Outside of a repository nobody knows how far up it goes.
+    # Outside of a repository, the top is unknown.
     alone = extension.build(folder, archs=["gfx942"])
     assert any("version.txt" in each.why for each in alone.not_built)
     (extension.tree / ".git").mkdir()
@@ -1020,7 +1021,7 @@ def test_errors_in_what_hipify_made_come_back_where_they_were_written(extension:
         ("import os; os._exit(3)", "status 3"),
     ],
 )
-def test_a_setup_that_fails_is_said_and_the_rest_is_a_guess(extension: Workshop, line: str, why: str) -> None:
+def test_a_failing_setup_is_reported_and_the_rest_is_guessed(extension: Workshop, line: str, why: str) -> None:
     extension.write("setup.py", line + "\n" + SETUP)
     extension.write("tests/other.cu", "int t;\n")
     built = extension.build(archs=["gfx942"])
@@ -1039,7 +1040,7 @@ def test_a_setup_that_does_not_end_is_ended(extension: Workshop, monkeypatch: py
     assert ["3 s" in each.why for each in built.not_built] == [True]
 
 
-def test_device_code_that_no_extension_builds_is_said(extension: Workshop) -> None:
+def test_device_code_that_no_extension_builds_is_reported(extension: Workshop) -> None:
     extension.write("setup.py", SETUP.replace(', "csrc/cuda/scale.cu"]', "]"))
     built = extension.build(archs=["gfx942"])
     assert not built.ok and [str(row[0].path) for row in built.units] == ["csrc/binding.cpp"]
@@ -1138,7 +1139,7 @@ def test_a_macro_that_chooses_headers_of_hip_is_defined_where_flags_are_guessed(
 
 
 @pytest.mark.toolchain
-def test_what_only_one_target_refuses_is_said_of_that_target(workshop: Workshop) -> None:
+def test_an_error_for_one_target_names_that_target(workshop: Workshop) -> None:
     toolchain = real("gfx942", "gfx1100")
     workshop.write(
         "a.hip",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rewritten build scripts, run: for CUDA they declare what they always did, for ROCm what hipcc takes."""
+"""Rewritten build scripts are run: for CUDA they declare the same as before, for ROCm arguments that hipcc accepts."""
 
 import os
 import shutil
@@ -17,16 +17,16 @@ from hipport_passes.build_files import cpp_extension
 from recorded_builds import ENVIRONMENTS, record, untranslated
 
 ROOT = Path(__file__).parent.parent
-#: Fixtures that are no whole scripts: Python 2.
+#: Fixtures that are not whole scripts: Python 2.
 INCOMPLETE = {"python_2"}
 FIXTURES = [f for f in fixtures(ROOT / "fixtures" / "cpp_extension") if str(f).partition("/")[2] not in INCOMPLETE]
 EXAMPLES = sorted(script.parent for script in (ROOT / "ext_examples").glob("*/setup.py"))
-#: What its author has made of it for ROCm is the author's; and what builds nothing itself.
+#: Scripts whose authors handle ROCm themselves, and scripts that build nothing.
 OWN_PORTS = {"cpp_extension/rocm_aware", "cpp_extension/gpu_decides_answered", "cpp_extension/stops_for_rocm"}
 FOR_OTHERS = {"cpp_extension/strays", "cpp_extension/flags_by_modules", "cpp_extension/flags_of_other_programs"}
-#: What stops them is for another pass.
+#: Scripts that stop for a reason that another pass handles.
 OPENED_BY_OTHERS = {"cpp_extension/stops_opened"}
-#: Programs that build what they use.
+#: Programs that build extensions at run time.
 PROGRAMS = {"cpp_extension/needs_gpu_to_run"}
 
 
@@ -75,7 +75,7 @@ def test_for_rocm_a_rewritten_script_declares_what_hipcc_takes(fixture: Fixture,
 
 @pytest.fixture(scope="module")
 def rewritten(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The examples, as all passes together leave them."""
+    """Return the examples after all passes."""
     folder = tmp_path_factory.mktemp("examples")
     for example in EXAMPLES:
         shutil.copytree(example, folder / example.name)
@@ -96,14 +96,14 @@ def test_an_example_builds_for_both(example: Path, rewritten: Path) -> None:
         assert record(script, rocm=False, env=environment) == before
         hip = record(script, rocm=True, env=environment)
         assert hip.error == "" and untranslated(hip) == []
-        # A script may look for a GPU first; where PyTorch is for ROCm that is reason enough to build kernels.
+        # A script may look for a GPU first; a PyTorch for ROCm is also sufficient to build kernels.
         seen = record(example / "setup.py", rocm=False, gpu=True, env=environment)
         assert [each["sources"] for each in hip.extensions] == [each["sources"] for each in seen.extensions]
 
 
 @pytest.mark.toolchain
 def test_hipcc_takes_the_flags(rewritten: Path, tmp_path: Path) -> None:
-    """Each set of flags once, on a file with nothing in it: fixtures of which nothing is left to a person, examples."""
+    """Each set of flags is tried once, on an empty file: from fixtures without work for a person, and from examples."""
     try:
         hipcc = toolchains.choose(toolchains.find(os.environ), ["gfx942"])
     except toolchains.NoToolchain as missing:
@@ -127,7 +127,7 @@ def test_hipcc_takes_the_flags(rewritten: Path, tmp_path: Path) -> None:
     options = ["-fsyntax-only", "--offload-arch=gfx942", "--cuda-device-only", "-nogpuinc", "-nogpulib"]
     tried: list[set[str]] = []
     for flags, where in sorted(sets.items(), key=lambda item: -len(item[0])):
-        # What is taken together with more is taken.
+        # A flag of a combination is accepted if the combination is.
         if any(set(flags) <= others for others in tried):
             continue
         tried.append(set(flags))
@@ -142,7 +142,7 @@ def test_hipcc_takes_the_flags(rewritten: Path, tmp_path: Path) -> None:
 
 
 def test_the_recorder_tells_versions_of_a_script_apart(tmp_path: Path) -> None:
-    """What the other tests rely on: each kind of difference is seen."""
+    """The other tests rely on this: each kind of difference is noticed."""
     script = tmp_path / "setup.py"
     text = (
         "import os, torch\n"

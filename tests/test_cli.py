@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command line as a person meets it: exit statuses, what is written, and that bad input loses nothing."""
+"""The command line as a user meets it: exit statuses, written files, and that bad input loses nothing."""
 
 import json
 import os
@@ -66,7 +66,7 @@ def test_out_leaves_the_tree_alone(tree: Path, tmp_path: Path) -> None:
     assert "exists already" in refused.stderr or "not empty" in refused.stderr
 
 
-def test_what_a_person_must_do_is_status_1(tree: Path) -> None:
+def test_work_for_a_person_is_status_1(tree: Path) -> None:
     (tree / "sub" / "main.cu").write_bytes(MANUAL)
     out = hipport("rewrite", tree, cwd=tree, status=1).stdout
     assert "  manual  cudaDeviceFlushGPUDirectRDMAWrites" in out and "\n          sub/main.cu:2\n" in out
@@ -158,7 +158,7 @@ def test_bad_configuration_is_status_2(tree: Path) -> None:
     assert "unknown setting" in hipport("rewrite", ".", cwd=tree, status=2).stderr
 
 
-def test_files_that_cannot_be_handled_are_said_and_left(tree: Path) -> None:
+def test_files_that_cannot_be_handled_are_reported_and_left(tree: Path) -> None:
     (tree / "binary.cu").write_bytes(b"cudaMalloc\0\xff")
     (tree / "wide.cu").write_bytes("cudaMalloc".encode("utf-16"))
     before = bytes_of(tree)

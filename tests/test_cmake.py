@@ -37,7 +37,7 @@ def _port(files: Mapping[str, str]) -> Ported:
 
 
 def _written(ported: Ported, folder: Path) -> Path:
-    """Write a ported tree, and a source for each that a script names."""
+    """Write a ported tree, and a source file for each name in a script."""
     texts = [(source.path, source.text) for source in ported.project.sources]
     for path, text in [*texts, *((file.path, file.text) for file in ported.created)]:
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
@@ -52,12 +52,12 @@ def _written(ported: Ported, folder: Path) -> Path:
     return folder
 
 
-# What CMake does with them
+# CMake's results
 
 
 @cache
 def _cmake() -> str:
-    """Return a CMake that has HIP as a language and finds it where Debian puts it."""
+    """Return a CMake that has HIP as a language and finds it in Debian's place."""
     beside = str(Path(sys.executable).parent)
     for name in (str(Path(beside, "cmake")), "cmake"):
         try:
@@ -79,7 +79,7 @@ def _toolchain() -> Toolchain:
 
 
 def _configure(source: Path, *options: str, env: Mapping[str, str] | None = None) -> tuple[list[dict[str, str]], str]:
-    """Return the commands that CMake writes for a tree, and what it says."""
+    """Return the commands that CMake writes for a tree, and its output."""
     build = source.parent / f"{source.name}-build"
     command = [_cmake(), "-S", str(source), "-B", str(build), "-G", "Unix Makefiles", *options]
     command.append("-DCMAKE_EXPORT_COMPILE_COMMANDS=ON")
@@ -89,7 +89,7 @@ def _configure(source: Path, *options: str, env: Mapping[str, str] | None = None
     return json.loads(commands.read_text()) if commands.exists() else [], done.stdout + done.stderr
 
 
-# What CMake would have learnt from nvcc, which need not be here.
+# Values that CMake would get from nvcc, which need not be installed.
 _NVCC = """\
 set(CMAKE_CUDA_COMPILER_LOADED 1)
 set(CMAKE_CUDA_COMPILER_ID NVIDIA)
@@ -107,7 +107,7 @@ set(CMAKE_CUDA_DEVICE_LINKER /nowhere/nvlink)
 set(CMAKE_CUDA_FATBINARY /nowhere/fatbinary)
 """
 
-# In place of what looks for an installed CUDA.
+# Replaces the search for an installed CUDA.
 _MODULES = {
     "CMakeCUDACompiler.cmake": _NVCC,
     "CMakeDetermineCUDACompiler.cmake": (
@@ -149,7 +149,7 @@ def _modules(folder: Path) -> list[str]:
 
 
 def _text(case: str) -> str:
-    """Return a fixture without what only a person can port."""
+    """Return a fixture without parts that only a person can port."""
     text = FIXTURES[case].before.text.decode()
     if "cmake_minimum_required" not in text:
         text = f"cmake_minimum_required(VERSION 3.18)\n{text}"
@@ -159,7 +159,7 @@ def _text(case: str) -> str:
 @pytest.mark.parametrize(
     "case", ["language", "expressions", "conditions", "find_cuda", "torch", "results", "functions"]
 )
-def test_with_cuda_all_is_as_it_was(case: str, tmp_path: Path) -> None:
+def test_with_cuda_nothing_changes(case: str, tmp_path: Path) -> None:
     text = _text(case)
     modules = _modules(tmp_path / "modules")
     ported = _port({"CMakeLists.txt": text})
@@ -181,7 +181,7 @@ def test_with_cuda_all_is_as_it_was(case: str, tmp_path: Path) -> None:
 
 @pytest.fixture
 def hip(tmp_path: Path) -> tuple[list[str], dict[str, str]]:
-    """The options and the environment by which CMake finds a toolchain that is not where ROCm usually is."""
+    """Return the options and the environment with which CMake finds a toolchain outside of ROCm's usual place."""
     toolchain = _toolchain()
     said = subprocess.run(
         [toolchain.hipcc, "-###", "-x", "hip", "-c", "--offload-arch=gfx942", "/dev/null"],
@@ -196,8 +196,8 @@ def hip(tmp_path: Path) -> tuple[list[str], dict[str, str]]:
     if clang is None or library is None or root is None:
         pytest.skip("NOT CHECKED that CMake builds with HIP: only for what hipport toolchain install made")
     root = root / "root"
-    # CMake takes a compiler whose path has `hipcc` in it for hipcc, and refuses it; and gives it the folder of all
-    # headers as one for those of ROCm, which must not come before the C++ library's.
+    # CMake rejects a compiler whose path contains `hipcc`, because it takes it for hipcc; and it adds the folder of all
+    # headers as one of ROCm's, which must not come before the C++ library's.
     for name in ("clang", "clang++"):
         wrapper = tmp_path / "compiler" / name
         wrapper.parent.mkdir(exist_ok=True)
@@ -210,7 +210,7 @@ def hip(tmp_path: Path) -> tuple[list[str], dict[str, str]]:
             f'exec {Path(clang[1]).parent / name} {flags} "${{args[@]}}"\n'
         )
         wrapper.chmod(0o755)
-    # The libraries themselves are not installed: their packages say which there would be.
+    # The libraries themselves are not installed: their packages name them.
     for package in ("hipblas", "hipfft", "hiprand", "hipsolver", "hiprtc", "hipcub"):
         rows = load(ROOT / "passes/hipport_passes/build_files/cmake.toml")
         target = next(
@@ -222,7 +222,7 @@ def hip(tmp_path: Path) -> tuple[list[str], dict[str, str]]:
         config.parent.mkdir(parents=True)
         config.write_text(f"if(NOT TARGET {target})\n  add_library({target} INTERFACE IMPORTED)\nendif()\n")
     options = [f"-DCMAKE_PREFIX_PATH={tmp_path / 'packages'};{root / 'usr'}", "-DCMAKE_BUILD_TYPE=Debug"]
-    # What HIP's package would find out by compiling.
+    # Values that HIP's package would find by compiling.
     options += ["-DHIP_CLANG_SUPPORTS_PARALLEL_JOBS=OFF", "-DCMAKE_HAVE_LIBC_PTHREAD=ON", "-DCMAKE_HIP_ABI_COMPILED=ON"]
     compilers = {"CC": "clang", "CXX": "clang++", "HIPCXX": "clang++"}
     environment = {name: str(tmp_path / "compiler" / program) for name, program in compilers.items()}
@@ -244,7 +244,7 @@ def _commands(tree: Path, hip: tuple[list[str], dict[str, str]]) -> dict[str, li
 @pytest.mark.toolchain
 def test_hip_is_a_language(tmp_path: Path, hip: tuple[list[str], dict[str, str]]) -> None:
     cases = ("language", "expressions", "conditions", "results", "functions")
-    # One tree: it takes long to ask a compiler what it is.
+    # One tree, because CMake's tests of a compiler take long.
     top = "cmake_minimum_required(VERSION 3.21)\nproject(all LANGUAGES CXX)\n"
     top += "".join(f"add_subdirectory({case})\n" for case in cases)
     files = {"CMakeLists.txt": top, **{f"{case}/CMakeLists.txt": _text(case) for case in cases}}
@@ -284,7 +284,7 @@ def _all(tree: Path) -> list[dict[str, str]]:
 
 
 @pytest.mark.toolchain
-def test_what_scripts_have_of_find_cuda(tmp_path: Path, hip: tuple[list[str], dict[str, str]]) -> None:
+def test_functions_of_find_cuda_in_scripts(tmp_path: Path, hip: tuple[list[str], dict[str, str]]) -> None:
     tree = _written(_port({"CMakeLists.txt": _text("find_cuda")}), tmp_path / "tree")
     flags = _commands(tree, hip)
     device = flags["flow.cu"]
@@ -293,7 +293,7 @@ def test_what_scripts_have_of_find_cuda(tmp_path: Path, hip: tuple[list[str], di
     assert "hip" not in flags["util.cpp"] and "-O3" not in flags["util.cpp"]
 
 
-# What several scripts say together
+# Several scripts together
 
 
 def test_a_library_that_one_script_links_is_found_in_another() -> None:
@@ -336,7 +336,7 @@ def test_a_script_alone_gets_the_choice_too() -> None:
     assert lines == ['include("${CMAKE_CURRENT_LIST_DIR}/hipport/hipport.cmake")', "enable_language(${HIP_OR_CUDA})"]
 
 
-def test_what_a_template_for_cmake_is_is_not_edited() -> None:
+def test_templates_for_cmake_are_not_edited() -> None:
     ported = _port({"CMakeLists.txt": "project(a CUDA)\n", "config.cmake": "@INIT@\nfind_package(CUDAToolkit)\n"})
     assert [source.path.name for source in ported.changed] == ["CMakeLists.txt"]
     assert [each.certainty for each in ported.reported if each.path.name == "config.cmake"] == [Certainty.MANUAL]
@@ -383,9 +383,9 @@ add_library(other STATIC src/other.cu)
 def test_sources_with_names_of_pytorch_are_converted_when_cmake_configures(
     hip: tuple[list[str], dict[str, str]], tmp_path: Path
 ) -> None:
-    """The names of a PyTorch for ROCm are those that the converter of the one that is here writes."""
+    """The names for ROCm are those that the installed PyTorch's converter writes."""
     hipify = pytest.importorskip("torch.utils.hipify.hipify_python", reason="NOT CHECKED with PyTorch: it is not here")
-    # A PyTorch for ROCm as far as these sources see: the header that the converter names.
+    # A PyTorch for ROCm as far as these sources need it: the header that the converter names.
     mapped = next(m["c10/cuda/CUDAStream.h"] for m in hipify.CUDA_TO_HIP_MAPPINGS if "c10/cuda/CUDAStream.h" in m)
     headers = [mapped, "ATen/hip/impl/HIPStreamMasqueradingAsCUDA.h", "c10/hip/HIPStream.h"]
     for name in headers:
@@ -410,7 +410,7 @@ def test_sources_with_names_of_pytorch_are_converted_when_cmake_configures(
         (tree / each.path).write_bytes(text)
     options, environment = hip
     options = [*options, f"-DTorch_DIR={tmp_path / 'torch'}", f"-DPython3_EXECUTABLE={sys.executable}"]
-    for _ in range(2):  # What was converted already is converted no more.
+    for _ in range(2):  # An already converted source is not converted again.
         commands, _ = _configure(tree, *options, env=environment)
         built = {Path(each["file"]).relative_to(tree).as_posix() for each in commands}
         assert built == {"src/field.hip", "src/plain_hip.cpp", "src/other.cu"}

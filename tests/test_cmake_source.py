@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""CMake scripts: every byte is in one token, and commands are what CMake takes for them."""
+"""CMake scripts: every byte is in one token, and commands are those that CMake sees."""
 
 import json
 import shutil
@@ -68,7 +68,7 @@ def test_commands(text: str, said: list[tuple[str, list[str]]]) -> None:
         "foreach(a b)\nendif()\n",
     ],
 )
-def test_what_cmake_does_not_read_is_an_error(text: str) -> None:
+def test_text_that_cmake_rejects_is_an_error(text: str) -> None:
     assert _cmake(text).errors > 0
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Outputs of extensions are compared value by value, within what their types and the original's own orders allow."""
+"""Outputs of extensions are compared value by value, within tolerances from their types and the original's orders."""
 
 import importlib.util
 from pathlib import Path, PurePath
@@ -35,7 +35,7 @@ def run_cases() -> Any:
 
 
 def near(relative: float, absolute: float) -> Any:
-    """A tolerance that no type's is narrower than."""
+    """Return an array near another one, within the narrowest tolerance of any type."""
     return arrays.Tolerance(relative, absolute, "the case's", own=(1e9, 0.0))
 
 
@@ -49,7 +49,7 @@ def test_compares_values() -> None:
     assert off["why"] == "1 of 4 values differ"
     assert (off["absolute"], off["relative"], off["where"], off["output"]) == (0.5, 0.125, [1, 1], "4.5")
     assert arrays.compare(b, a, near(0.2, 0.0))["why"] == ""
-    # A tolerance is no excuse for a NaN, and an infinity equals itself alone.
+    # A tolerance does not excuse a NaN, and an infinity equals only itself.
     b[1, 1] = np.nan
     assert arrays.compare(b, a, near(1.0, 1.0))["absolute"] == "inf"
     assert arrays.compare(b, a, near(1.0, 1.0))["why"]
@@ -76,7 +76,7 @@ def test_integers_are_exact_whatever_a_case_allows(kind: str) -> None:
 
 def test_the_place_shown_is_beyond_the_tolerance() -> None:
     expected = np.array([1e6, 1.0])
-    # The first is further off, and within the tolerance.
+    # The first difference is larger, but within the tolerance.
     assert arrays.compare(np.array([1e6 + 0.5, 1.1]), expected, near(1e-6, 0.0))["where"] == [1]
 
 
@@ -89,7 +89,7 @@ def test_the_tolerance_of_a_case_that_says_none() -> None:
     ones = np.ones(3, dtype="float32")
     few, many = default("float32", ones), default("float32", ones, 100)
     assert many.absolute == pytest.approx(10 * few.absolute) and many.relative == few.relative < 2e-6
-    # What computed both adds in another order at most.
+    # Both were computed with a different order of additions at most.
     assert default("float32", ones, 10_000, same_code=True) == default("float32", ones, same_code=True)
     assert default("float32", ones, 10_000, same_code=True).absolute < 2e-6
 
@@ -106,7 +106,7 @@ def test_the_tolerance_of_a_case_that_says_none() -> None:
 )
 @pytest.mark.parametrize("terms", [1, 1_000_000])
 def test_a_type_tells_by_how_much_its_values_may_differ(kind: str, right: float, wrong: float, terms: int) -> None:
-    """Also where an input has a million values, of which each output is a sum of few."""
+    """Also if an input has a million values, and each output is a sum of few of them."""
     expected = np.full(4, 1.0)
     tolerance = default(kind, expected, terms, same_code=True)
     assert kind in tolerance.origin
@@ -115,7 +115,7 @@ def test_a_type_tells_by_how_much_its_values_may_differ(kind: str, right: float,
 
 
 def test_no_tolerance_hides_that_a_small_number_is_another() -> None:
-    """In a half, 0.5 for 0.004, and nothing for 0.01: within what the case allows, and wrong."""
+    """In half precision, 0.5 instead of 0.004, and 0 instead of 0.01, are within the case's tolerance, and wrong."""
     expected = np.array([1.0, 0.01, 0.004, 0.0], dtype="float16")
     about = {"terms": 4, "scale": 1.0}
 
@@ -129,11 +129,11 @@ def test_no_tolerance_hides_that_a_small_number_is_another() -> None:
     for wrong in ([1.0, 0.01, 0.5, 0.0], [1.0, 0.0, 0.004, 0.0], [1.0, -0.01, 0.004, 0.0], [1.0, 0.01, 0.004, 0.01]):
         found = judged(wrong, wide)
         assert found["why"] == "1 of 4 values differ, 1 of them by more than themselves, which no tolerance hides"
-    # What is left of larger values is not, and has no relative error: the order of sums in float, which differs.
+    # A difference of larger values has no relative error: the order of sums in float, which varies.
     left = judged([1.0, 0.01, 0.004, 1e-6], wide)
     assert not left["why"] and left["relative"] < 1e-3
     assert judged([1.0, 0.01, 0.004, 0.0009], wide)["why"]
-    # Of the tolerance that was too narrow, the usual is said.
+    # A tolerance that is too narrow is replaced by the usual one, in the message.
     assert judged([1.1, 0.01, 0.004, 0.0], (1e-2, 0.0))["why"] == "1 of 4 values differ"
 
 
@@ -185,17 +185,17 @@ def test_a_port_is_held_against_all_orders_of_the_original(run_cases: Any) -> No
     assert alone.compared(port, types, "ported")["y"]["original"]["why"]
     found = both.compared(port, types, "ported")["y"]["original"]
     assert not found["why"] and "4 times the original's own" in found["tolerance"]["origin"]
-    # It adds in the order of its threads: as many terms as there are may be rounded.
+    # It adds in the order of its threads: the rounding errors of all terms count.
     assert "float32 and sums of at most 8 numbers" in found["tolerance"]["origin"]
     assert both.tolerance("y", "float32", first["y"], "original", "original").origin.endswith("at most 8 numbers")
     assert alone.tolerance("y", "float32", first["y"], "original", "ported").origin.endswith("in another order")
     assert alone.tolerance("y", "float32", first["y"], "original", "gpu").origin.endswith("at most 8 numbers")
-    # An original that differs from itself by more than it may is no measure of others.
+    # An original that differs from itself by more than the tolerance is no reference for others.
     racing = case(run_cases)
     racing.keep_original(first, types)
     racing.keep_original({"y": np.array([2.0], dtype="float32")}, types)
     assert racing.compared(port, types, "ported")["y"]["original"]["why"]
-    # What a case says counts, and an output that it does not name is to be equal.
+    # The case's tolerance applies, and an output that it does not name must be equal.
     said = case(run_cases, tolerance=lambda: {"y": (1e-5, 0.0)})
     exact = case(run_cases, tolerance=dict)
     for each in (said, exact):

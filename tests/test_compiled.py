@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a compiler said is said again of the same bytes, and of no others."""
+"""A compiler's output is repeated for the same bytes, and for no others."""
 
 import shutil
 import subprocess
@@ -26,7 +26,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def run(folder: Path, *words: str, beside: bool = True) -> tuple[bool, CompletedProcess[str]]:
-    """Return whether the compiler ran, and what it said."""
+    """Return whether the compiler ran, and its output."""
     ran: list[bool] = []
     command = ["g++", "-Iheaders" if beside else f"-I{folder / 'headers'}", *words]
     source = "a.cpp" if beside else str(folder / "a.cpp")
@@ -54,7 +54,7 @@ def test_the_same_bytes_are_compiled_once(folder: Path, beside: bool) -> None:
     assert run(folder, "-O1", "-o", str(out), beside=beside)[0]
 
 
-def test_where_it_is_written_is_no_matter(folder: Path) -> None:
+def test_the_output_path_does_not_matter(folder: Path) -> None:
     for number in (1, 2):
         out, read = folder.parent / f"{number}.o", folder.parent / f"{number}.read"
         ran, done = run(folder, "-c", "-MMD", "-MF", str(read), "-MT", "out", "-o", str(out))
@@ -62,7 +62,7 @@ def test_where_it_is_written_is_no_matter(folder: Path) -> None:
         assert out.stat().st_size and read.read_text().startswith("out: a.cpp headers/a.h")
 
 
-def test_what_fails_is_remembered_too(folder: Path) -> None:
+def test_failures_are_remembered_too(folder: Path) -> None:
     (folder / "a.cpp").write_text("#include <a.h>\nint main() { return B; }\n")
     first, again = run(folder, "-fsyntax-only"), run(folder, "-fsyntax-only")
     assert (first[0], again[0]) == (True, False)
@@ -70,7 +70,7 @@ def test_what_fails_is_remembered_too(folder: Path) -> None:
     assert "B" in first[1].stderr and first[1].stderr == again[1].stderr
 
 
-def test_another_place_is_no_other_program(folder: Path, tmp_path: Path) -> None:
+def test_another_folder_is_the_same_program(folder: Path, tmp_path: Path) -> None:
     assert run(folder, "-fsyntax-only")[0]
     moved = tmp_path / "moved"
     folder.rename(moved)
@@ -78,7 +78,7 @@ def test_another_place_is_no_other_program(folder: Path, tmp_path: Path) -> None
 
 
 def test_a_folder_behind_its_option_is_read_and_no_other(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """`-I headers`: a compiler that is told no folder runs in the checkout, with all that is installed in it."""
+    """`-I headers`: a compiler without a named folder runs in the checkout, with all its installed files."""
     (folder.parent / "elsewhere").mkdir()
     monkeypatch.chdir(folder.parent / "elsewhere")
     command = ["g++", "-fsyntax-only", "-I", str(folder / "headers"), str(folder / "a.cpp")]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Conditions come to what C++ says, and to nothing where that depends on what is not known."""
+"""Conditions have C++'s values, and none if they depend on unknown names."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -10,7 +10,7 @@ from hipport.syntax.preprocessor_values import tokens, value
 
 
 class Given(NamedTuple):
-    """Macros with a number are defined, those with None perhaps, and others are not."""
+    """Macros with a number are defined, those with None may be, and others are not."""
 
     macros: Mapping[bytes, int | None]
 
@@ -60,10 +60,10 @@ def test_value(text: bytes, expected: int) -> None:
         (b"NONE && TWO / NONE", 0),
     ],
 )
-def test_what_is_not_known(text: bytes, expected: int | None) -> None:
+def test_unknown_names_give_no_value(text: bytes, expected: int | None) -> None:
     assert value(tokens(text), GIVEN) == expected
 
 
 @pytest.mark.parametrize("text", [b"", b"TWO TWO", b"(TWO", b"defined(", b"TWO <", b"08", b"TWO ? 1", b"\\ TWO", b"~"])
-def test_what_is_no_condition(text: bytes) -> None:
+def test_other_text_is_no_condition(text: bytes) -> None:
     assert value(tokens(text), GIVEN) is None

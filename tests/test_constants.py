@@ -54,16 +54,16 @@ PROJECT = Project((SOURCE, HEADER))
         (b"mask & 0x3f", 63),
         (b"second", 12),
         (b"sizeof(float4) * WIDTH", 512),
-        (b"TILE", None),  # two values
+        (b"TILE", None),  # Two values.
         (b"braced", 32),
         (b"lanes() * 2", 64),
-        (b"lanes", None),  # the function
+        (b"lanes", None),  # The function.
         (b"asked()", None),
-        (b"wide()", None),  # another does more
-        (b"row()", None),  # it may be another class's
-        (b"of()", None),  # WIDTH may be a member's name
+        (b"wide()", None),  # Another one does more.
+        (b"row()", None),  # It may be another class's.
+        (b"of()", None),  # WIDTH may be a member's name.
         (b"plain()", 32),
-        (b"size", None),  # of two classes
+        (b"size", None),  # Of two classes.
         (b"S::size", 32),
         (b"Small::size / 2", 8),
         (b"Small::half", 8),
@@ -72,7 +72,7 @@ PROJECT = Project((SOURCE, HEADER))
         (b"inner::Lanes :: full", 64),
         (b"::braced", 32),
         (b"Unknown::size", None),
-        (b"N", None),  # a template parameter
+        (b"N", None),  # A template parameter.
         (b"CALL(3)", None),
         (b"LOOP", None),
         (b"1 / 0", None),

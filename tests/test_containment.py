@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What code of a tree can do when hipport runs it, and when it does not: see docs/explanation/security.md."""
+"""The permissions of a tree's code that hipport runs, and the cases in which it runs none: see
+docs/explanation/security.md.
+"""
 
 import json
 import os
@@ -60,7 +62,7 @@ Runner = Callable[..., tuple[int | None, str]]
 
 @pytest.fixture(scope="module")
 def with_pytorch() -> Iterator[processes._Loaded]:
-    """A process that has loaded PyTorch, which takes seconds."""
+    """Return a process that has loaded PyTorch, which takes seconds."""
     pytest.importorskip(
         "torch", reason="PyTorch is not installed: that scripts in a fork are contained was NOT checked"
     )
@@ -73,7 +75,7 @@ def with_pytorch() -> Iterator[processes._Loaded]:
 
 @pytest.fixture(params=["alone", "loaded", "bubblewrap"])
 def run(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Runner]:
-    """Run Python as a command of a tree: in a process of its own, or in one that has loaded PyTorch."""
+    """Run Python as a command of a tree: in a new process, or in one that has loaded PyTorch."""
     if request.param == "bubblewrap":
         monkeypatch.setattr(contained, "landlock", lambda: 0)
         processes._bubblewrap.cache_clear()
@@ -99,7 +101,7 @@ def run(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Monk
 
 
 def running(*words: str) -> bool:
-    """Whether a command runs somewhere on this machine, a second later at the latest."""
+    """Return whether a command runs on this machine, or starts within a second."""
     wanted = b"".join(word.encode() + b"\0" for word in words)
     end = time.monotonic() + 1
     while any(_read(each) == wanted for each in Path("/proc").glob("[0-9]*/cmdline")):
@@ -118,7 +120,7 @@ def _read(path: Path) -> bytes:
 
 @pytest.mark.parametrize("then", ["", "time.sleep(60)", "os.kill(os.getpid(), 9)"])
 def test_no_process_is_left(run: Runner, tmp_path: Path, then: str) -> None:
-    """Not in a session of its own, not with another parent, however the command ends."""
+    """Neither in another session nor with another parent, however the command ends."""
     seconds = f"300.{os.getpid()}"
     status, said = run(
         f"""
@@ -153,7 +155,7 @@ def test_files_are_written_only_where_that_is_allowed(run: Runner, tmp_path: Pat
         (tmp_path / name).mkdir(parents=True)
     (tmp_path / "other/file").write_text("before")
     (tmp_path / "mine/link").symlink_to(tmp_path / "other/file")
-    # Older versions do not keep signals inside; in bubblewrap there is nobody else, and /dev is its own.
+    # Older versions do not contain signals; in bubblewrap there are no other processes, and /dev is its own.
     signals = contained.landlock() >= 6
     listening = socket.socket(socket.AF_UNIX)
     listening.bind(f"\0{tmp_path}")
@@ -235,7 +237,7 @@ def test_memory_is_limited(run: Runner) -> None:
 
 
 def test_limits_that_the_user_has_set_stay(tmp_path: Path) -> None:
-    """A limit that is lower than hipport's own is one, and no error."""
+    """A limit that is lower than hipport's own stays, without an error."""
     code = (
         "import sys; from pathlib import Path; from hipport.toolchain.processes import *\n"
         "command = ['/bin/sh', '-c', 'ulimit -v']\n"
@@ -249,7 +251,7 @@ def test_limits_that_the_user_has_set_stay(tmp_path: Path) -> None:
 LARGE = "import sys\nfor _ in range(3): sys.stdout.write('x' * (1 << 24)); sys.stdout.flush()\nprint('end')\n"
 
 
-def test_of_what_a_command_prints_so_much_is_read_as_somebody_reads(run: Runner, tmp_path: Path) -> None:
+def test_no_more_output_of_a_command_is_read_than_is_used(run: Runner, tmp_path: Path) -> None:
     status, said = run(LARGE)
     assert status == 0 and len(said) < 34 << 20 and said.endswith("xend\n") and "\n[…]\n" in said
     status, said = processes.limited([str(PYTHON), "-c", LARGE], tmp_path, os.environ, ENDLESS)
@@ -257,7 +259,7 @@ def test_of_what_a_command_prints_so_much_is_read_as_somebody_reads(run: Runner,
 
 
 def test_compilers_have_limits_from_their_beginning(tmp_path: Path) -> None:
-    """Those of their children too: what g++ begins is there before anybody could limit it from outside."""
+    """Also the limits of their children: g++'s children start before they could be limited from outside."""
     text = "import resource as r; print(*(r.getrlimit(x)[0] for x in (r.RLIMIT_AS, r.RLIMIT_FSIZE, r.RLIMIT_CPU)))"
     status, said = processes.limited(["/bin/sh", "-c", f'{PYTHON} -c "{text}"; true'], tmp_path, os.environ, ENDLESS)
     assert (status, said.split()) == (0, [str(processes.MEMORY), str(1 << 30), str(ENDLESS + 1)])
@@ -271,7 +273,7 @@ def test_a_compiler_that_takes_too_long_is_ended_with_its_children(tmp_path: Pat
     assert not running("sleep", f"313.{os.getpid()}")
 
 
-def test_where_nothing_guards_files_that_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_protection_of_files_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(contained, "landlock", lambda: 0)
     monkeypatch.setattr(processes, "_bubblewrap", lambda: "")
     (tmp_path / "Makefile").write_text("all:\n\techo\n")
@@ -281,7 +283,7 @@ def test_where_nothing_guards_files_that_is_said(tmp_path: Path, monkeypatch: py
 
 @landlock
 def test_a_makefile_that_is_asked_what_it_compiles_is_contained(tmp_path: Path) -> None:
-    """`make --dry-run` runs `$(shell …)`, makes what it includes, and lines that begin with `+`."""
+    """`make --dry-run` runs `$(shell …)`, makes the included files, and runs lines that begin with `+`."""
     (tmp_path / "x.cu").touch()
     (tmp_path / "Makefile").write_text(
         "X := $(shell touch shelled; setsid sleep 311 >/dev/null 2>&1 & )\n-include made.mk\n"
@@ -316,7 +318,7 @@ int main() {
 def test_a_program_that_is_verified_is_contained(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "p.cu").write_text(HOSTILE)
     monkeypatch.chdir(tmp_path)
-    # In the cache that all tests have: in one of its own, the executor would be compiled once more.
+    # In the tests' shared cache: in a new one, the executor would be compiled again.
     poison = cache(os.environ) / f"poison-{os.getpid()}"
     for name, value in {**SECRETS, "POISON": str(poison), "MY_SETTING": "1"}.items():
         monkeypatch.setenv(name, value)
@@ -337,7 +339,7 @@ HERE = "open('PWNED', 'w')\n"
 
 @pytest.fixture
 def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A current folder with modules and programs of names that hipport looks for."""
+    """Return a current folder with modules and programs whose names hipport looks for."""
     tree = tmp_path / "tree"
     tree.mkdir()
     for name in ("torch", "numpy", "json", "click", "pip", "hipport_passes", "sitecustomize"):
@@ -356,7 +358,7 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_commands_that_read_run_nothing_of_the_current_folder(
     checkout: Path, monkeypatch: pytest.MonkeyPatch, command: list[str]
 ) -> None:
-    """As the script that pip installs does it, whose folder is the first that Python looks in."""
+    """Like the script that pip installs, whose folder Python searches first."""
     monkeypatch.delenv("PYTHONPATH")
     code = "import sys; del sys.path[0]; from hipport.cli import main; main()"
     done = subprocess.run([PYTHON, "-c", code, *command], capture_output=True, text=True)
@@ -368,7 +370,7 @@ def test_hipport_as_a_module_runs_nothing_of_the_current_folder(
     checkout: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("PYTHONPATH")
-    (checkout / "json.py").unlink()  # Python's own, which it loads to find what a module is
+    (checkout / "json.py").unlink()  # Python's own module, which it loads to look up others.
     done = subprocess.run([PYTHON, "-m", "hipport", "scan", "."], capture_output=True, text=True)
     assert done.returncode in (0, 1), done.stderr
     assert not (checkout / "PWNED").exists()
@@ -402,7 +404,7 @@ def test_rules_that_a_tree_names_have_nothing_that_is_executed(
         assert result.exit_code == 2 and "--rules" in result.stderr, result.output
         assert f"`{row.partition(' ')[0]}`" in result.stderr
     assert not (tmp_path / "PWNED").exists()
-    # The user may say it.
+    # The user may set it.
     if row.startswith(("install", "with_torch")):
         result = CliRunner().invoke(main, ["deps", "--script", ".", "--rules", "r.toml"])
         assert result.exit_code in (0, 1), result.output

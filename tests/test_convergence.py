@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which lanes may make a call apart: what fixtures of one file do not show."""
+"""Calls that lanes may make separately: cases that fixtures of one file do not cover."""
 
 import cProfile
 import re
@@ -15,7 +15,7 @@ COLLECTIVES = Collectives(re.compile(rb"vote|move"), re.compile(rb"here"), re.co
 
 
 def found(files: dict[str, str], path: str) -> dict[int, str]:
-    """The lines of calls in the file `path` that lanes may make apart, and of what kind that is."""
+    """Return the lines of calls in the file `path` that lanes may make separately, with their kind."""
     sources = tuple(Cuda(PurePosixPath(name), text.encode()) for name, text in files.items())
     project = Project(sources)
     source = project.by_path[PurePosixPath(path)]
@@ -39,7 +39,7 @@ def test_a_function_in_a_header_is_called_from_both_branches() -> None:
     files = {"helper.h": HELPER, "a.cu": CALLER % "helper(1, 1);", "b.cu": CALLER % both}
     assert found(files, "helper.h") == {3: "branch"}
     assert found({**files, "b.cu": CALLER % "helper(1, 1);"}, "helper.h") == {}
-    # Each branch says itself which lanes are there.
+    # Each branch itself passes the mask of its lanes.
     assert found({**files, "b.cu": CALLER % both.replace("(1", "(here()")}, "helper.h") == {}
 
 
@@ -49,7 +49,7 @@ def test_a_file_that_does_not_include_it_is_another_program() -> None:
     assert found({"helper.h": HELPER, "a.cu": unrelated}, "helper.h") == {}
 
 
-def test_what_a_loop_cannot_change_holds_in_every_turn() -> None:
+def test_values_that_a_loop_cannot_change_hold_in_every_iteration() -> None:
     assert kernel("for (int i = 0; i < n; ++i)\nif (threadIdx.x % 4 == n) vote(n);") == {}
     assert kernel("for (int i = 0; i < n; ++i)\nif (threadIdx.x % 4 == i) vote(n);") == {3: "turn"}
     assert kernel("for (int i = 0; i < n; ++i)\nif (threadIdx.x % 4 == i) vote(here());") == {}
@@ -106,11 +106,11 @@ def test_nothing_is_known_of_members() -> None:
     assert found({"a.cu": body.format("flag_") + "\n"}, "a.cu") == {2: "branch", 3: "branch"}
 
 
-def test_lanes_may_differ_on_what_comes_from_nowhere_that_is_seen() -> None:
+def test_values_of_unknown_origin_may_vary() -> None:
     body = "__device__ void f(int n) {{\n{}\nif ({}) vote(n);\nelse vote(n);\n}}\n"
     apart = {3: "branch", 4: "branch"}
     for before, condition, expected in [
-        ("", "n", apart),  # nobody is seen to call it
+        ("", "n", apart),  # Without a visible caller.
         ("int x; get(x);", "x", apart),
         ("", "rank() < 3", apart),
         ("int x = 3;", "x", {}),
@@ -122,14 +122,14 @@ def test_lanes_may_differ_on_what_comes_from_nowhere_that_is_seen() -> None:
     assert found({"a.cu": called.replace("f(m)", "f(threadIdx.x)")}, "a.cu") == apart
 
 
-def test_lanes_that_said_yes_are_those_of_the_branch() -> None:
+def test_a_ballot_of_the_condition_is_the_mask_of_the_branch() -> None:
     asked = "unsigned m = here(p[threadIdx.x]);\nif ({}) vote(m);\nelse vote(n);"
     assert kernel(asked.format("p[threadIdx.x]")) == {}
     assert kernel(asked.format("p[threadIdx.x + 1]")) == {3: "branch", 4: "branch"}
 
 
 def calls_for(count: int) -> int:
-    """How many calls of functions of Python's it takes to look through so many files that include each other."""
+    """Return the number of Python calls for analyzing so many files that include each other."""
     files = {"common.h": "#pragma once\n"}
     for i in range(count):
         files["common.h"] += f'#include "f{i}.h"\n'
@@ -151,13 +151,13 @@ def test_many_files_with_functions_of_the_same_names_take_no_time_like_the_cube_
     assert calls_for(40) < 20 * calls_for(10)
 
 
-def test_conditions_that_are_not_followed_leave_a_word_of_themselves() -> None:
-    """What is left out may exclude what another call is under: it is not forgotten that there was more."""
+def test_left_out_conditions_are_not_forgotten() -> None:
+    """A left-out condition may exclude another call's: its existence is not forgotten."""
     few, many = (frozenset(b"a%d" % i for i in range(count)) for count in (16, 17))
     assert _most(frozenset(), few) == few
     cut = _most(frozenset(), many)
     assert MORE in cut and len(cut) == 17 and cut < many | {MORE}
-    # It is handed on, and takes no room.
+    # It is passed on, and takes no space.
     assert MORE in _most(frozenset((b"b",)), cut) and len(_most(frozenset((b"b",)), cut)) == 17
 
 
@@ -176,7 +176,7 @@ def test_calls_under_more_conditions_than_are_followed_may_exclude_each_other() 
     assert set(found({"a.cu": text}, "a.cu")) == {1}
 
 
-def test_what_is_too_far_to_be_followed_is_told() -> None:
+def test_calls_that_are_too_far_to_follow_are_reported() -> None:
     def through(count: int, mask: str = "1") -> dict[int, str]:
         chain = "".join(f"__device__ int f{i + 1}(int v) {{ return f{i}(v); }}\n" for i in range(count))
         first = f"__device__ int f0(int v) {{\nreturn vote({mask}, v);\n}}\n"
@@ -184,11 +184,11 @@ def test_what_is_too_far_to_be_followed_is_told() -> None:
 
     assert through(20) == {}
     assert through(40) == {2: "far"}
-    # A call that says itself which lanes are there needs no others.
+    # A call that passes the mask of its lanes needs no others.
     assert through(40, "here()") == {}
 
 
-def test_what_is_among_too_many_to_be_compared_is_told() -> None:
+def test_calls_among_too_many_to_compare_are_reported() -> None:
     apart = "\n".join(f"if (threadIdx.x < {i}) vote(n);" for i in range(300))
     assert set(kernel(apart).values()) == {"far"}
     assert kernel("\n".join("vote(n);" for _ in range(300))) == {}

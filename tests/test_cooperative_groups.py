@@ -38,7 +38,7 @@ def test_files_that_belong_together_have_the_same_groups() -> None:
     assert "wait(hipport::cooperative_groups::thread_block block)" in out["wait.cuh"]
     assert "wait(hipport::cooperative_groups::this_thread_block())" in out["native.cu"]
     assert '#include "../hipport/groups.h"' in out["deep/scan.cu"]
-    # Nothing connects this one to the others.
+    # Nothing connects this file to the others.
     assert out["other/wait.cuh"] == HEADER.decode()
     assert set(out) - set(texts) == {"hipport/groups.h", "hipport/warp.h"}
 

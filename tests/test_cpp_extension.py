@@ -42,12 +42,12 @@ def _text(ported: Ported) -> str:
     return ported.project.sources[0].text.decode()
 
 
-# What the scripts hand to compilers, when they are run
+# The scripts' arguments for compilers at run time
 
 
 @pytest.mark.parametrize("environment", [{}, {"DEBUG": "1", "CC": "gcc-12"}], ids=["plain", "debug"])
 @pytest.mark.parametrize("case", ["flags_in_lists", "flags_assembled", "load", "rocm_aware"])
-def test_script_hands_on_what_its_flags_translate_to(case: str, environment: dict[str, str], tmp_path: Path) -> None:
+def test_a_script_passes_the_translations_of_its_flags(case: str, environment: dict[str, str], tmp_path: Path) -> None:
     before, after = (
         _recorded(tmp_path / name / "setup.py", text, rocm=True, env=environment)
         for name, text in (("before", BY_NAME[case].before.text), ("after", BY_NAME[case].after))
@@ -74,7 +74,7 @@ def test_a_script_with_gates_builds_on_rocm_what_it_would_build_for_cuda(tmp_pat
     assert extra["include_dirs"] == ["<scratch>/rocm/include"]
 
 
-# Whichever findings are accepted
+# Any accepted subset of findings
 
 
 @pytest.mark.parametrize("fixture", [f for f in FIXTURES if f.after != f.before.text], ids=str)
@@ -149,7 +149,7 @@ def test_any_choice_of_findings_leaves_python_that_builds_the_same_for_cuda(fixt
         ('["--keep"] * debug', '([] if H else ["--keep"]) * debug'),
     ],
 )
-def test_the_choice_leaves_what_stands_around_it_and_what_cuda_gets(before: str, after: str) -> None:
+def test_the_choice_keeps_adjacent_text_and_cudas_flags(before: str, after: str) -> None:
     after = re.sub(r"\bH\b", "torch.version.hip", after)
     script = 'import torch\nCUDAExtension("a", ["a.cu"], extra_compile_args={{"nvcc": {}}})\n'
     assert _text(_port(script.format(before))) == script.format(after)
@@ -188,7 +188,7 @@ def test_macro_that_the_code_asks_for_is_not_renamed() -> None:
     "code",
     [
         Cuda(PurePosixPath("a.cu"), b"__global__ void k() {}\n"),
-        # Whoever wrote this relies on the name that PyTorch makes of it.
+        # The author relies on PyTorch's renaming.
         Cpp(PurePosixPath("a.h"), b"#if defined(WITH_CUDA) || defined(WITH_HIP)\n#endif\n"),
     ],
     ids=["nobody asks", "asked for by both names"],
@@ -225,7 +225,7 @@ def test_release_decides_the_spelling() -> None:
     assert "-fgpu-approx-transcendentals" in _text(_port(script, target=Target(rocm=(6, 4))))
 
 
-# Files that are not plain
+# Unusual files
 
 
 @pytest.mark.parametrize(
@@ -244,7 +244,7 @@ def test_edits_are_in_their_place_in_every_encoding(encode: Any) -> None:
     assert _port(encode(script)).project.sources[0].text == encode(script.replace('"-lineinfo"', ported))
 
 
-def test_places_that_are_not_known_are_said_not_guessed() -> None:
+def test_unknown_places_are_reported_not_guessed() -> None:
     text = b"# coding: iso-2022-jp\nx = '" + "日本".encode("iso-2022-jp") + b"'\n"
     text += b"CUDAExtension('a', ['a.cu'], extra_compile_args={'nvcc': ['-lineinfo']})\n"
     ported = _port(text)
@@ -268,7 +268,7 @@ def test_passes_are_imported_without_the_parser() -> None:
 
 
 CONDITIONS = {
-    # condition: whether what it guards is nobody's port yet
+    # condition: whether its body is nobody's port yet
     "debug": True,
     "torch.cuda.is_available()": True,
     "torch.version.hip is None": False,
@@ -301,7 +301,7 @@ CONDITIONS = {
 
 
 @pytest.mark.parametrize(("condition", "ours"), CONDITIONS.items())
-def test_branches_that_somebody_has_decided_about_stay(condition: str, ours: bool) -> None:
+def test_branches_with_a_decision_about_rocm_stay(condition: str, ours: bool) -> None:
     for pattern in (
         'if {}:\n    nvcc_flags += ["-lineinfo"]\n',
         'nvcc_flags += ["-lineinfo"] if {} else []\n',
@@ -313,7 +313,7 @@ def test_branches_that_somebody_has_decided_about_stay(condition: str, ours: boo
         assert bool(_port(script).changed) is ours, script
 
 
-def test_a_variable_says_what_it_was_set_to() -> None:
+def test_a_variable_has_its_assigned_value() -> None:
     for value, name in itertools.product(("torch.version.hip is not None", "is_rocm()"), ("amd_build", "flag")):
         script = (
             f'import torch\n{name} = {value}\nnvcc_flags = ["-O3"]\nif not {name}:\n    nvcc_flags.append("--keep")\n'
@@ -322,8 +322,8 @@ def test_a_variable_says_what_it_was_set_to() -> None:
         assert not _port(script).changed
 
 
-def test_an_extension_of_cpp_alone_that_would_take_kernels_is_as_it_was(tmp_path: Path) -> None:
-    """Scripts that are copied from one extension to the next ask for .cu files where there are none."""
+def test_a_cpp_extension_that_could_have_kernels_stays(tmp_path: Path) -> None:
+    """Scripts that are copied from one extension to the next ask for .cu files although there are none."""
     (tmp_path / "src").mkdir()
     (tmp_path / "src/a.cpp").write_text("int a;\n")
     (tmp_path / "setup.py").write_text(

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is code and what is not, and what conditions say.
+"""The distinction of code and comments, and the values of conditions.
 
-Held against a lexer written another way, clang's own lexer, and a real preprocessor.
+Compared with a lexer written differently, clang's own lexer, and a real preprocessor.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def code(text: bytes) -> bytes:
 
 # ---- code -----------------------------------------------------------------------------------------------------------
 
-# Pieces that lexers trip over. Each is whole, so that any sequence of them is a text that compilers agree on.
+# Pieces that are difficult for lexers. Each is whole, so that any sequence of them is a text that compilers agree on.
 # fmt: off
 PIECES = [
     b"a", b"b1", b"u8", b"L", b"R", b"uR", b"xR", b" 0 ", b" 1'0 ", b" 0x1'fF ", b" .5e'3 ", b"\xc3\xa9",
@@ -50,7 +50,7 @@ PIECES = [
     b"\n#define m(x) #x\n", b"\n#if 0\n", b"\n#endif\n",
 ]
 # fmt: on
-# Nobody splices inside a token other than a literal or a comment.
+# No program splices inside a token other than a literal or a comment.
 TEXTS = (
     st.lists(st.sampled_from(PIECES), max_size=14)
     .map(b"".join)
@@ -60,7 +60,7 @@ TEXTS = (
 
 @dataclass
 class Model:
-    """A lexer written the way the standard says it: first the splices go, then tokens are read one byte at a time."""
+    """A lexer written like the standard: first the splices are removed, then tokens are read one byte at a time."""
 
     text: bytes
 
@@ -84,11 +84,11 @@ class Model:
         return "".join(c for c, _ in self.bytes[i : i + len(word)]) == word
 
     def blanks(self) -> list[tuple[int, int]]:
-        """What is blank in the code, as offsets in the text."""
+        """Return the blank parts of the code, as offsets in the text."""
         found = []
         i = 0
         end = len(self.bytes) - 1
-        word = ""  # the identifier or number that ends here
+        word = ""  # The end of the identifier or number.
         while i < end:
             c = self.bytes[i][0]
             start = i
@@ -116,7 +116,7 @@ class Model:
                     i += 2 if self.bytes[i][0] == "\\" and self.bytes[i + 1][0] not in ("\r", "\n", "") else 1
                 closed = i < end and self.bytes[i][0] == c
                 if c == "'" and not closed:
-                    i = start + 1  # a lone apostrophe stays what it is
+                    i = start + 1  # A lone apostrophe is unchanged.
                 else:
                     found.append((self.bytes[start][1] + 1, self.bytes[i][1]))
                     i += closed
@@ -153,7 +153,7 @@ class Model:
 @example(b'R"x(" a')
 @example(b"u8'a' 1'0 'b")
 @settings(max_examples=600)
-def test_code_is_what_the_standard_says(text: bytes) -> None:
+def test_code_is_that_of_the_standards_lexer(text: bytes) -> None:
     assert code(text) == Model(text).code()
 
 
@@ -165,7 +165,7 @@ def test_code_has_the_bytes_and_lines_of_the_text(text: bytes) -> None:
 
 
 def clang_tokens(path: Path, text: bytes) -> list[tuple[int, str]]:
-    """The tokens of clang's raw lexer: where they start in the text, and what they are."""
+    """Return the tokens of clang's raw lexer: their starts in the text, and their kinds."""
     path.write_bytes(text)
     command = [str(CLANG), "-cc1", "-std=c++20", "-dump-raw-tokens", str(path)]
     said = subprocess.run(command, capture_output=True, check=False).stderr
@@ -183,7 +183,7 @@ def against_clang(path: Path, text: bytes) -> None:
     blanked = code(text)
     tokens = clang_tokens(path, text)
     for (start, kind), (end, _) in pairwise([*tokens, (len(text), "")]):
-        splices = re.match(rb"(?:\\[ \t]*\r?\n)*", text[start:end])  # clang counts them to what follows
+        splices = re.match(rb"(?:\\[ \t]*\r?\n)*", text[start:end])  # clang counts them as part of the next token.
         start += splices.end() if splices else 0
         if kind == "comment":
             assert not blanked[start:end].strip(), (kind, text[start:end])
@@ -196,20 +196,20 @@ def against_clang(path: Path, text: bytes) -> None:
         elif kind != "unknown":
             assert blanked[start:end] == text[start:end], (kind, text[start:end])
         elif text[start:end].strip():
-            return  # A literal without an end: no compiler takes this text, and where it ends is anybody's guess.
+            return  # A literal without an end: no compiler accepts this text, and its end is undefined.
 
 
 @pytest.mark.skipif(CLANG is None, reason="NOT CHECKED: Cpp.code against clang's lexer, as there is no clang here")
 @given(text=TEXTS)
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_code_is_what_clang_says(tmp_path: Path, text: bytes) -> None:
+def test_code_is_that_of_clangs_lexer(tmp_path: Path, text: bytes) -> None:
     against_clang(tmp_path / "a.cpp", text)
 
 
 @pytest.mark.skipif(
     CLANG is None, reason="NOT CHECKED: the examples' code against clang's lexer, as there is no clang here"
 )
-def test_code_of_the_examples_is_what_clang_says(tmp_path: Path) -> None:
+def test_code_of_the_examples_is_that_of_clangs_lexer(tmp_path: Path) -> None:
     root = Path(__file__).parents[1]
     files = [
         path
@@ -219,7 +219,7 @@ def test_code_of_the_examples_is_what_clang_says(tmp_path: Path) -> None:
     ]
     assert len(files) > 10
     texts = [text for path in files if b"__has_include" not in (text := path.read_bytes())]
-    # Raw tokens know no header names and no prose; what is left of such lines is no test of them.
+    # Raw tokens have no header names and no prose, so such lines cannot be compared.
     together = re.sub(rb"(?m)^[ \t]*#[ \t]*(include|import|error|warning)\b.*", b"", b"\n".join(texts))
     against_clang(tmp_path / "a.cpp", together)
 
@@ -249,7 +249,7 @@ def test_code_of_directives_and_prose(text: bytes, expected: bytes) -> None:
     "unit", [b"\\\n", b"\\ \n", b"\\\\\n", b"'\\\n", b"\\x", b"*", b"/*", b'"', b'R"(', b"1'0", b"#error '\\\n", b"#"]
 )
 def test_no_text_takes_forever(unit: bytes) -> None:
-    """Patterns that backtrack would not come back from these."""
+    """Patterns that backtrack would not finish on these texts."""
     for lead in (b"", b"'", b'"', b"//", b"/*", b"#define x '", b"#error "):
         source = cpp(lead + unit * 20_000)
         assert len(source.code) == len(source.text)
@@ -272,7 +272,7 @@ def test_directives_end_where_their_line_does() -> None:
         b"#j \\\\\n k",
         b"#l",
     ]
-    # The end of a line inside a comment is not the end of a directive.
+    # A line end inside a comment is not the end of a directive.
     assert directives(b"#if A /* b\n c */ && D\n#e\n") == [b"#if A /* b\n c */ && D", b"#e"]
     assert directives(b"#a /*\n*/ /*\n*/ \\\n b\nc") == [b"#a /*\n*/ /*\n*/ \\\n b"]
     assert directives(b"#a /*\n*/ #b\n#c") == [b"#a /*\n*/ #b", b"#c"]
@@ -301,7 +301,7 @@ NAMES = st.sampled_from(HIP + OTHERS)
 
 @st.composite
 def conditions(draw: st.DrawFn, depth: int = 3) -> str:
-    """The text of a condition, as C and (with other spelling) as Python would read it."""
+    """Return the text of a condition in C and (with other operators) in Python."""
     kind = draw(st.integers(0, 9 if depth else 4))
     name = draw(NAMES)
     if kind < 2:
@@ -323,7 +323,7 @@ def conditions(draw: st.DrawFn, depth: int = 3) -> str:
 
 @st.composite
 def conditionals(draw: st.DrawFn, depth: int = 3) -> list[str]:
-    """Lines with nested conditionals; each place that may or may not be seen has a line `@` of its own."""
+    """Return lines with nested conditionals; each place with its own visibility has a line `@`."""
     lines = ["@"]
     for _ in range(draw(st.integers(0, 2 if depth else 0))):
         name = draw(NAMES)
@@ -341,7 +341,7 @@ def conditionals(draw: st.DrawFn, depth: int = 3) -> list[str]:
 
 
 def seen(text: str, macros: dict[str, str]) -> set[int]:
-    """The numbers of the places that a real preprocessor keeps."""
+    """Return the numbers of the places that a real preprocessor keeps."""
     command = [
         str(GCC),
         "-E",
@@ -360,9 +360,7 @@ def seen(text: str, macros: dict[str, str]) -> set[int]:
 @pytest.mark.skipif(GCC is None, reason="NOT CHECKED: conditions against a real preprocessor, as there is none here")
 @given(lines=conditionals(), values=st.tuples(*[st.sampled_from([None, "0", "1", "2"])] * len(OTHERS)))
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-def test_what_hip_alone_and_cuda_alone_see_is_what_a_preprocessor_keeps(
-    lines: list[str], values: tuple[str | None, ...]
-) -> None:
+def test_code_for_hip_or_cuda_alone_is_that_of_a_preprocessor(lines: list[str], values: tuple[str | None, ...]) -> None:
     text = "\n".join(line.replace("@", f"@{number}") for number, line in enumerate(lines)) + "\n"
     source = cpp(text.encode())
     others = {name: value for name, value in zip(OTHERS, values, strict=True) if value is not None}
@@ -379,7 +377,7 @@ def test_what_hip_alone_and_cuda_alone_see_is_what_a_preprocessor_keeps(
 @given(conditions())
 @settings(max_examples=300)
 def test_a_condition_on_known_macros_is_decided(text: str) -> None:
-    """Nothing is left unknown without a reason: only a macro that is not known makes a condition so."""
+    """No condition is unknown without a reason: only a macro that is not known makes it so."""
     known = re.sub(r"\b[AB]\b", "USE_ROCM", text).encode()
     known = re.sub(rb"/\*.*?\*/", b" ", known)
     assert condition(known, hip=True) is not None
@@ -431,7 +429,7 @@ def test_conditions(text: str, hip: bool | None, cuda: bool | None) -> None:
 
 
 def only(text: str) -> tuple[list[str], list[str]]:
-    """What only CUDA, and what only HIP, sees: the words in it."""
+    """Return the words that only CUDA, and that only HIP, sees."""
     source = cpp(text.encode())
     return tuple(
         [word for span in spans for word in source[span].decode().split()]
@@ -448,7 +446,7 @@ def test_a_macro_that_chooses_headers_of_hip_is_defined_there() -> None:
     )
     by_value = choice.replace("#ifdef", "#if")
     assert only(by_value) == (["#include", "<cuda_runtime.h>"], ["#include", "<hip/hip_runtime.h>"])
-    # It may as well be another's name, say nothing of CUDA, or the same for both.
+    # It may be another's name, not about CUDA, or the same for both.
     for other in (
         choice.replace("USE_HIP", "FAST"),
         choice.replace("<cuda_runtime.h>", "<vector>"),
@@ -509,7 +507,7 @@ def test_a_name_for_nvidia_is_not_defined_where_a_program_tells_the_two_apart() 
         ("#ifdef __CUDACC__\na\n#elif defined(__HIPCC__)\nb\n#else\nc\n#endif", ["a", "c"], ["b"]),
         ("#if defined(__CUDA_ARCH__)\na\n#elif defined(__HIP_DEVICE_COMPILE__)\nb\n#endif", ["a"], ["b"]),
         ("#if defined(__CUDACC__) || defined(__HIPCC__)\na\n#endif", [], []),
-        # Somebody's branch for HIP, in text that PyTorch's hipify makes `__HIPCC__` of the first in.
+        # A person's branch for HIP, in text in which PyTorch's hipify replaces the first by `__HIPCC__`.
         ("#if defined(__CUDACC__) && defined(USE_ROCM)\na\n#else\nb\n#endif", [], ["a"]),
         ("#if defined(USE_ROCM) && defined(__HIP_PLATFORM_NVIDIA__)\na\n#endif", [], []),
         ("#else\na\n#endif\n#ifdef USE_ROCM\nb\n#endif", [], ["b"]),
@@ -524,7 +522,7 @@ def test_a_name_for_nvidia_is_not_defined_where_a_program_tells_the_two_apart() 
         ("#ifdef USE_ROCM\ra\r#else\rb\r#endif\r", ["b"], ["a"]),
     ],
 )
-def test_what_only_one_of_them_sees(text: str, cuda: list[str], hip: list[str]) -> None:
+def test_code_that_only_one_of_them_sees(text: str, cuda: list[str], hip: list[str]) -> None:
     assert only(text) == (cuda, hip)
 
 
@@ -566,13 +564,11 @@ def test_edits_called_harmless_leave_the_syntax_errors_as_they_are() -> None:
     ),
 )
 @settings(max_examples=1500)
-def test_what_is_known_of_the_text_before_an_edit_is_right_after_it(
-    text: bytes, places: list[tuple[int, int, bytes]]
-) -> None:
+def test_facts_kept_across_an_edit_are_right_after_it(text: bytes, places: list[tuple[int, int, bytes]]) -> None:
     source = Cpp(PurePosixPath("a.cu"), text)
     spans = [Span(min(a, len(text)), min(a + n, len(text))) for a, n, _ in places]
     edits = [Edit(span, new) for span, (_, _, new) in zip(spans, places, strict=True)]
-    # Where passes put includes, and names put for names, are what is told without lexing again.
+    # Places for includes, and renamed names, are known without lexing again.
     edits += [Edit(Span(source.include_point, source.include_point), b'#include "hipport/warp.h"\n')]
     edits += [Edit(include.target, b"<hip/f.h>") for include in source.includes]
     edits += [Edit(span, b"renamed") for span, name in source.names() if name == b"cuda"]
@@ -593,7 +589,7 @@ def test_what_is_known_of_the_text_before_an_edit_is_right_after_it(
     ("opens", "rest"),
     [
         (b"#ifndef A_H\n#define A_H\n", b"#include <x>\nint a;\n#endif  // A_H\n"),
-        # Where the build gives the size of a block, nothing of what stands between these is there.
+        # If the build gives the size of a block, none of the code between these is compiled.
         (b"#ifndef BLOCK\n#define BLOCK 256\n#endif\n", b"#include <x>\n"),
         (b"#ifndef A_H\n#define A_H\n#ifndef BLOCK\n#define BLOCK 256\n#endif\n", b"int a;\n#endif\n"),
         (b"#define A\n#ifndef __CUDACC__\n#define __CUDACC__\n#endif\n#undef B\n\n", b"int a;\n"),
@@ -601,7 +597,7 @@ def test_what_is_known_of_the_text_before_an_edit_is_right_after_it(
         (b"", b"#ifndef A\n#include <x>\n#endif\n"),
     ],
 )
-def test_what_a_file_needs_goes_into_a_guard_and_not_into_a_default(opens: bytes, rest: bytes) -> None:
+def test_needed_lines_go_into_a_guard_and_not_into_a_default(opens: bytes, rest: bytes) -> None:
     assert Cpp(PurePosixPath("a.cuh"), opens + rest).include_point == len(opens)
 
 
@@ -624,13 +620,13 @@ def test_macros_for_hip_are_those_among_all_words(parts: list[bytes]) -> None:
     assert names_for_hip(text) == {word for word in words if names_for_hip(b"HIP " + word)}
 
 
-def test_macros_for_hip_are_told_by_their_names() -> None:
+def test_macros_for_hip_are_recognized_by_their_names() -> None:
     text = b"#if USE_HIP || 1WITH_HIP || MY_ROCM || __HCC__ // IS_HIP\nHIP_CHECK(NO_HIP, USE_HIPS, xUSE_HIP);"
     assert names_for_hip(text) == {b"USE_HIP", b"WITH_HIP", b"MY_ROCM", b"__HCC__", b"IS_HIP"}
     assert names_for_hip(b"__HCC__") == set()
 
 
-def test_what_is_put_into_a_condition_is_harmless() -> None:
+def test_edits_of_a_condition_are_harmless() -> None:
     source = Cpp(PurePosixPath("a.h"), b"#if A >= 2\nint x = {;\n#endif\nint y = (1 + 2);\n")
     assert source.harmless(Edit(Span(10, 10), b" || defined(B)"))
     assert source.harmless(Edit(Span(4, 4), b"("))
@@ -673,7 +669,7 @@ def test_declarators_behind_a_type(text: bytes, names: str) -> None:
 )
 @pytest.mark.parametrize("newline", [b"\n", b"\r\n", b"\r"])
 def test_a_directive_ends_with_its_line(directive: bytes, newline: bytes) -> None:
-    """What follows is none of it to the parser, and what compilers only warn of is no error."""
+    """To the parser the text after it is not part of it; compilers only warn about it."""
     source = cpp((directive + b"\nint x;\nint y;\n").replace(b"\n", newline))
     last = source.tree.root_node.children[-2:]
     assert source.errors == 0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The install plan: which ROCm, what goes, in which order; its script, run with a pip that only takes notes."""
+"""The install plan: the ROCm release, removed packages and the order; its script runs with a pip that only records."""
 
 import json
 import os
@@ -15,7 +15,7 @@ import hipport
 from hipport.cli import main
 from hipport.toolchain import install_plan
 
-#: What stands for `python3` in scripts: pip takes notes, `hipport`, `git` and `conda` too, all else is run.
+#: The replacement of `python3` in scripts: it records calls of pip, `hipport`, `git` and `conda`, and runs all else.
 FAKE = """#!/bin/sh
 case "$1" in */hipport_pip.py)
     shift
@@ -41,7 +41,7 @@ def lay(root: Path, files: dict[str, str]) -> Path:
 
 
 def torch_at(folder: Path, hip: str | None = "6.4.3", version: str = "2.6.0+rocm6.4.3") -> Path:
-    """Make a PyTorch that says what it is, and cannot do anything."""
+    """Make a PyTorch that only reports its version."""
     lay(
         folder,
         {
@@ -92,7 +92,7 @@ SCENE = {
 }
 
 
-def test_the_script_installs_around_the_pytorch_that_is_there(tmp_path: Path) -> None:
+def test_the_script_keeps_the_installed_pytorch(tmp_path: Path) -> None:
     plan = hipport.deps([lay(tmp_path / "scene", SCENE)])
     torch_at(tmp_path / "packages")
     result, log = run_script(plan, tmp_path / "scene", tmp_path)
@@ -102,7 +102,7 @@ def test_the_script_installs_around_the_pytorch_that_is_there(tmp_path: Path) ->
     constrained = [line for line in lines if "constrained" in line]
     assert len(constrained) == len(installs) and all("torch==2.6.0+rocm6.4.3" in line for line in constrained)
     assert "pip install --no-build-isolation git+https://github.com/ZJLi2013/spconv_rocm.git@rocm" in installs
-    # The list as it is installed: read in whole, without what is for CUDA or has a step of its own.
+    # The list as it is installed: complete, without packages for CUDA or with a step of their own.
     listed = [line[4:] for line in lines if line.startswith("  | ")]
     assert [line for line in listed if not line.startswith("#")] == ["torch", "numpy", "tqdm"]
     assert "cupy-cuda11x: " in result.stdout
@@ -110,13 +110,13 @@ def test_the_script_installs_around_the_pytorch_that_is_there(tmp_path: Path) ->
     assert any(line.startswith("git -C ") and line.endswith("checkout --recurse-submodules v0.5.2") for line in lines)
     assert any(line.startswith("hipport rewrite ") and line.endswith("/nerfacc") for line in lines)
     assert installs[-1] == "pip install --no-build-isolation --no-deps ./encoder"
-    # The checks are run, and there is no GPU.
+    # The checks run, and there is no GPU.
     assert result.returncode == 1
     assert "== spconv" in result.stdout
 
 
-def test_what_is_left_to_a_person_is_not_installed(tmp_path: Path) -> None:
-    """In each kind of list, and with what continues a line; what looks alike is installed."""
+def test_work_for_a_person_is_not_installed(tmp_path: Path) -> None:
+    """In each kind of list, and with continued lines; similar packages are installed."""
     hashed = "tensorrt==8.6.1 \\\n    --hash=sha256:00 \\\n    --hash=sha256:01\n"
     files = {
         "requirements.txt": f"torch\n{hashed}jax[cuda12]\njax[cpu]\n-r more.txt\n./tools\n./plain\ncupyx-docs\n",
@@ -154,16 +154,14 @@ def test_what_is_left_to_a_person_is_not_installed(tmp_path: Path) -> None:
         ("dependencies: [python=3.10, 'cupy', numpy]\n", "dependencies: [numpy]\n", ["cupy"]),
     ],
 )
-def test_what_is_left_to_a_person_is_not_installed_by_conda(
-    tmp_path: Path, text: str, kept: str, left_out: list[str]
-) -> None:
+def test_work_for_a_person_is_not_installed_by_conda(tmp_path: Path, text: str, kept: str, left_out: list[str]) -> None:
     plan = hipport.deps([lay(tmp_path, {"environment.yml": text})])
     (step,) = [each for each in plan.steps if each.files]
     assert step.files["environment.yml"] == kept
     assert [each.text for each in plan.left_out] == left_out
 
 
-def test_what_is_left_to_a_person_is_not_installed_as_scripts_do(tmp_path: Path) -> None:
+def test_work_for_a_person_is_not_installed_by_scripts(tmp_path: Path) -> None:
     plan = hipport.deps([lay(tmp_path, {"install.sh": "pip install tensorrt rich\n"})])
     assert plan.steps[-1].commands == ("pip install rich",)
     assert [each.text for each in plan.left_out] == ["tensorrt"]
@@ -176,7 +174,7 @@ def test_a_pytorch_that_is_missing_is_installed_from_the_index_for_rocm(tmp_path
     assert log.splitlines()[0] == (
         "pip install torch torchvision torchaudio xformers --index-url https://download.pytorch.org/whl/rocm6.4"
     )
-    assert result.returncode != 0  # it still cannot be imported
+    assert result.returncode != 0  # It still cannot be imported.
     assert len(log.splitlines()) == 1
 
 
@@ -188,7 +186,7 @@ def test_a_pytorch_for_cuda_ends_the_script(tmp_path: Path) -> None:
     assert "torch 2.6.0+cu124 is a build for CUDA or the CPU" in result.stderr
 
 
-def test_what_is_optional_may_fail_and_what_is_not_ends_the_script(tmp_path: Path) -> None:
+def test_optional_steps_may_fail_and_others_end_the_script(tmp_path: Path) -> None:
     plan = hipport.deps([lay(tmp_path / "scene", {"requirements.txt": "xformers\nspconv\ntqdm\n"})])
     torch_at(tmp_path / "packages")
     (tmp_path / "a").mkdir()
@@ -226,7 +224,7 @@ def test_a_release_that_is_asked_for_is_planned_for(tmp_path: Path) -> None:
     assert [each.package for each in plan.checks] == ["torch"]
 
 
-def test_what_is_found_is_said_with_its_place(tmp_path: Path) -> None:
+def test_packages_are_reported_with_their_places(tmp_path: Path) -> None:
     lay(
         tmp_path,
         {
@@ -279,7 +277,7 @@ def test_missing_submodules_come_first(tmp_path: Path) -> None:
     assert plan.steps[0].commands == ("git submodule update --init --recursive",)
 
 
-def test_lists_that_cannot_be_read_are_said(tmp_path: Path) -> None:
+def test_unreadable_lists_are_reported(tmp_path: Path) -> None:
     lay(tmp_path, {"setup.py": "import setuptools\n"})
     (tmp_path / "requirements.txt").write_bytes("torch==2.1.0+cu118\n".encode("utf-16"))
     (tmp_path / "image.cu").write_bytes(b"\0")
@@ -289,7 +287,7 @@ def test_lists_that_cannot_be_read_are_said(tmp_path: Path) -> None:
 
 
 def test_folders_of_the_repository_have_steps_of_their_own(tmp_path: Path) -> None:
-    """Also where they are written without a dot, as pip takes them."""
+    """Also if they are written without a dot, as pip accepts them."""
     extension = (
         "from setuptools import setup\nfrom torch.utils.cpp_extension import BuildExtension, CUDAExtension\n"
         'setup(name="r", ext_modules=[CUDAExtension("r", ["r.cu"])], cmdclass={"build_ext": BuildExtension})\n'
@@ -318,7 +316,7 @@ def test_an_environment_of_conda(tmp_path: Path) -> None:
     (step,) = [each for each in plan.steps if each.files]
     kept = [line for line in step.files["environment.yml"].splitlines() if not line.lstrip().startswith("#")]
     assert kept == ["name: x", "dependencies:", "  - scipy", "  - pip:", "    - tqdm"]
-    # Packages of conda's depend on PyTorch, too, and must not get conda's.
+    # Conda packages depend on PyTorch, too, and must not get conda's.
     script = install_plan.as_script(plan)
     assert script.index("export CONDA_PINNED_PACKAGES=") < script.index("conda env update")
     line = next(line for line in script.splitlines() if line.startswith("export CONDA_PINNED_PACKAGES"))
@@ -384,7 +382,7 @@ ENDS = "HIPPORT_EOF\ntouch PWNED\ncat <<'HIPPORT_EOF'\n"
 
 
 @pytest.mark.parametrize("word", HOSTILE)
-def test_what_a_tree_calls_its_files_is_no_command_of_the_script(word: str, tmp_path: Path) -> None:
+def test_names_of_files_are_no_commands_of_the_script(word: str, tmp_path: Path) -> None:
     """Names of lists, of folders with extensions and packages, of submodules, of conda's environments."""
     extension = SCENE["encoder/setup.py"]
     files = {
@@ -416,20 +414,20 @@ def test_what_a_tree_calls_its_files_is_no_command_of_the_script(word: str, tmp_
         "./../../outside",
     ],
 )  # fmt: skip
-def test_what_a_list_asks_for_is_no_command_of_the_script(line: str, tmp_path: Path) -> None:
+def test_requirements_are_no_commands_of_the_script(line: str, tmp_path: Path) -> None:
     files = {"requirements.txt": f"torch==2.1.0+cu118\n{line}\ntqdm\n", "install.sh": f"pip install {line!r} rich\n"}
     log = check_script(lay(tmp_path / "tree", files), tmp_path)
     assert "outside" not in "".join(each for each in log.splitlines() if not each.startswith("  | "))
     for each in log.splitlines():
-        # An option or a command of git's in the place of an address.
+        # An option or a command of git in place of an address.
         assert not each.startswith("git clone") or each.startswith("git clone --recursive -- https://"), each
 
 
 def check_script(tree: Path, tmp_path: Path) -> str:
-    """Have bash read the script of a tree, then run it: nothing but what it says happens. Returns what was called."""
+    """Check a tree's script with bash, then run it: nothing else happens. Returns the calls."""
     plan = hipport.deps([tree])
     text = os.fsencode(install_plan.as_script(plan))
-    # A log that shows the script is read by programs of CI systems.
+    # CI systems parse a log that shows the script.
     assert not re.search(rb"^\s*::|[\x00-\x08\x0b-\x1f\x7f]", text, re.MULTILINE)
     read = subprocess.run(["bash", "-n"], input=text, capture_output=True)
     assert (read.returncode, read.stderr) == (0, b"")
@@ -438,7 +436,7 @@ def check_script(tree: Path, tmp_path: Path) -> str:
     result, log = run_script(plan, tree, scratch)
     assert "== PyTorch is the same" in result.stdout, result.stderr
     assert not list(tmp_path.rglob("PWNED"))
-    # Each list is installed as it stands.
+    # Each list is installed unchanged.
     for step in plan.steps:
         for each in step.files.values():
             kept = "".join(f"  | {line}\n" for line in each.strip("\n").split("\n"))
@@ -447,7 +445,7 @@ def check_script(tree: Path, tmp_path: Path) -> str:
 
 
 def test_the_script_runs_no_module_of_the_repository(tmp_path: Path) -> None:
-    """Neither as pip, nor where checks import PyTorch: only what is installed counts."""
+    """Neither as pip, nor in checks that import PyTorch: only installed modules count."""
     here = "open('PWNED', 'w')\n"
     tree = lay(tmp_path / "tree", {"requirements.txt": "tqdm\n", "pip.py": here, "torch.py": here, "apex.py": here})
     torch_at(tmp_path / "packages")

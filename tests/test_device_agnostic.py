@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs made independent of the device do with a GPU what they did before, and run without one.
+"""Programs made independent of the device do the same as before with a GPU, and run without one.
 
-With a GPU they are run against a PyTorch of a few lines that has two, and writes down where everything goes; without
+With a GPU they run against a PyTorch of a few lines that has two GPUs and records the device of each operation; without
 one, against PyTorch's CPU build.
 """
 
@@ -171,7 +171,7 @@ class Device:
 
 
 class Torch:
-    """As much of PyTorch as the programs need. `events` has what was done on which device."""
+    """The parts of PyTorch that the programs need. `events` lists the operations with their devices."""
 
     def __init__(self) -> None:
         self.events: list[str] = []
@@ -260,7 +260,7 @@ def test_it_runs_where_there_is_none(name: str, monkeypatch: pytest.MonkeyPatch)
     assert not any(str(each).startswith("cuda:") for each in notes)
 
 
-def test_what_runs_without_a_gpu_did_not_before() -> None:
+def test_programs_that_run_without_a_gpu_did_not_before() -> None:
     torch = pytest.importorskip("torch", reason="PyTorch is not here: nothing was run without a GPU")
     if torch.cuda.is_available():
         pytest.skip("there is a GPU here")
@@ -296,7 +296,7 @@ def ones(device="cuda"):
     ("program", "kinds"),
     [
         (b"import torch\nfrom lib import ones\n", ["device safe", "device safe", "device safe"]),
-        # Before all else is early enough.
+        # Before all other code is early enough.
         (
             b'import os\nos.environ["CUDA_VISIBLE_DEVICES"] = "1"\nimport torch\nfrom lib import ones\n',
             ["device safe", "device safe", "device safe"],
@@ -330,7 +330,7 @@ def test_only_what_is_certain_is_accepted() -> None:
     assert [each.outcome for each in ported.reported] == [Outcome.DECLINED]
 
 
-def test_the_command_and_the_configuration_say_it(tmp_path: Path) -> None:
+def test_the_command_and_the_configuration_enable_it(tmp_path: Path) -> None:
     program = tmp_path / "program.py"
     program.write_text('import torch\n\nx = torch.ones(3, device="cuda")\n')
     plain = CliRunner().invoke(main, ["rewrite", "--diff", str(tmp_path)])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`hipport doctor` on machines that are folders: what is seen of them, and what is said about it."""
+"""`hipport doctor` on machines that are folders: what it sees, and what it reports."""
 
 import errno
 import json
@@ -23,7 +23,7 @@ TORCH = Torch("python", "2.6.0+rocm6.4", "6.4.43482-0f2d60242", archs=("gfx942",
 
 
 class Fake:
-    """A machine made of files. What `look` sees of it is `machine`; tools, which are not run, are given by hand."""
+    """A machine made of files. `machine` is what `look` sees of it; tools, which are not run, have fixed answers."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -43,7 +43,7 @@ class Fake:
         return path
 
     def gpu(self, version: int, node: int, wave: int = 64, flags: int = 1, link: int = 2, units: int = 304) -> None:
-        """Add a GPU as KFD shows it, with its link to the CPU of node 0."""
+        """Add a GPU in KFD's files, with its link to the CPU of node 0."""
         nodes = "sys/class/kfd/kfd/topology/nodes"
         self.write(f"{nodes}/0/properties", "cpu_cores_count 64\nsimd_count 0\ngfx_target_version 0\n")
         self.write(
@@ -68,7 +68,7 @@ class Fake:
         return replace(seen, toolchains=(HIPCC,), torch=TORCH) if seen.gpus else seen
 
     def said(self, **more: object) -> list[tuple[str, str]]:
-        """What is not as it should be, by the name of its check."""
+        """Return the problems, by the name of their check."""
         checks = diagnose(replace(self.machine, **more)).checks  # type: ignore[arg-type]
         return [(c.name, str(c.status)) for c in checks if c.status not in (Status.OK, Status.UNKNOWN)]
 
@@ -171,7 +171,7 @@ def test_a_container_that_may_use_none_of_the_host_s_gpus(fake: Fake, monkeypatc
     read = reading.read
 
     def refused(path: Path) -> bytes:
-        # As the driver does; the mode of the file would not stop a test that runs as root.
+        # As with the driver; the mode of the file would not stop a test that runs as root.
         if path.name == "properties" and path.parent.name == "1":
             raise PermissionError(1, "Operation not permitted")
         return read(path)
@@ -219,7 +219,7 @@ def test_two_gpus_and_the_iommu(fake: Fake) -> None:
     assert fake.said() == []
     fake.gpu(110000, 2, wave=32)
     assert fake.said() == [("iommu", "problem")]
-    # What the kernel says of the GPUs' groups counts for more than its command line.
+    # The kernel's groups of GPUs take precedence over its command line.
     for node in (1, 2):
         fake.write(f"sys/bus/pci/devices/0000:0{node}:00.0/iommu_group/type", "identity\n")
     assert fake.said() == []
@@ -238,7 +238,7 @@ def test_pcie_atomics(fake: Fake) -> None:
     assert fake.said() == [("atomics", "warning")]
     fake.gpu(110000, 1, wave=32, flags=0b0001)
     assert fake.said() == []
-    # Not over PCIe: the link of a GPU that is joined to the CPU by XGMI.
+    # Not over PCIe: the link of a GPU that is connected to the CPU by XGMI.
     fake.gpu(90402, 1, flags=0b1101, link=11)
     assert fake.said() == []
 
@@ -253,21 +253,21 @@ def test_pcie_atomics(fake: Fake) -> None:
         (110000, "gfx1100", "problem"),
     ],
 )
-def test_a_gpu_that_is_to_pass_for_another(fake: Fake, version: int, value: str, status: str) -> None:
+def test_a_gpu_with_an_overridden_architecture(fake: Fake, version: int, value: str, status: str) -> None:
     fake.gpu(version, 1)
     fake.env["HSA_OVERRIDE_GFX_VERSION"] = value
     said = [(name, status) for name, status in fake.said() if name == "override"]
     assert said == [("override", status)]
 
 
-def test_code_for_a_gpu_that_passes_for_another_is_that_of_the_other(fake: Fake) -> None:
+def test_code_for_an_overridden_architecture_is_that_of_the_override(fake: Fake) -> None:
     fake.gpu(110001, 1, wave=32)
     assert [name for name, _ in fake.said()] == ["hipcc", "torch"]
     fake.env = {"HSA_OVERRIDE_GFX_VERSION": "11.0.0", "PYTORCH_ROCM_ARCH": "gfx1100"}
     assert fake.said() == [("override", "warning")]
 
 
-def test_what_is_visible(fake: Fake) -> None:
+def test_visible_gpus(fake: Fake) -> None:
     for node in (1, 2, 3):
         fake.gpu(90402, node)
 
@@ -283,7 +283,7 @@ def test_what_is_visible(fake: Fake) -> None:
     assert [check for check in fake.said() if check[0] == "visible"] == [("visible", "problem")]
 
 
-def test_what_extensions_are_built_for(fake: Fake) -> None:
+def test_architectures_of_extensions(fake: Fake) -> None:
     fake.gpu(110000, 1, wave=32)
     fake.env["PYTORCH_ROCM_ARCH"] = "gfx90a;gfx942:xnack+"
     assert fake.said() == [("arch list", "problem")]
@@ -307,7 +307,7 @@ def test_nvcc_beside_rocm(fake: Fake) -> None:
 
 
 def test_folders_that_may_not_be_looked_into_hold_nothing(fake: Fake, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Root may look into all of them: here it is the system that refuses."""
+    """Root may read all of them: here the system refuses."""
     asked = []
     stat = os.stat
 
@@ -332,7 +332,7 @@ def test_the_pytorch_of_an_interpreter(fake: Fake) -> None:
     assert fake.said(torch=replace(TORCH, archs=("gfx90a",))) == [("torch", "problem")]
     assert fake.said(torch=replace(TORCH, ran=(), failed="HIP error: out of memory")) == [("torch", "problem")]
     assert fake.said(torch=replace(TORCH, ran=())) == [("torch", "problem")]
-    # On a machine that has none of AMD's GPUs, PyTorch for another is nobody's fault.
+    # On a machine without AMD's GPUs, a PyTorch for another vendor is not a problem.
     assert ("torch", "problem") not in [
         (c.name, str(c.status)) for c in diagnose(replace(fake.machine, gpus=(), torch=cuda)).checks
     ]
@@ -367,7 +367,7 @@ Agent 2
 """
 
 
-def test_what_rocminfo_shows(fake: Fake, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_output_of_rocminfo(fake: Fake, monkeypatch: pytest.MonkeyPatch) -> None:
     from hipport.toolchain import machine
 
     fake.gpu(90402, 1)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The bundled examples: complete, and their references agree with what the originals gave on an NVIDIA GPU."""
+"""The bundled examples: complete, and their references agree with the originals' results on an NVIDIA GPU."""
 
 import importlib.util
 import json
@@ -39,7 +39,7 @@ every_example = pytest.mark.parametrize("example", NAMES)
 
 
 def recorded(example: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the arrays, and what is said about them."""
+    """Return the arrays, and their description."""
     with np.load(EXAMPLES / example / "recorded.npz") as arrays:
         return dict(arrays), json.loads((EXAMPLES / example / "recorded.json").read_text(encoding="utf-8"))
 
@@ -112,12 +112,12 @@ def test_tolerances_notice_one_wrong_value(example: str) -> None:
             if array.dtype.kind in "iu":
                 wrong.flat[-1] ^= 1
             else:
-                # A hundredth of the largest value: a lost lane or tile is more than that.
+                # A hundredth of the largest value: a lost lane or tile causes a larger error.
                 wrong.flat[-1] += max(np.abs(array[np.isfinite(array)]).max() / 100, 0.01)
             assert record.difference(wrong, array, tolerance.get(name)), f"{case}/{name}"
 
 
-def test_difference_tells_apart() -> None:
+def test_difference_distinguishes_values() -> None:
     one = np.array([1.0, np.nan], dtype="float32")
     assert record.difference(one, one, None) == ""
     assert "type" in record.difference(one, one.astype("float64"), None)
@@ -129,20 +129,20 @@ def test_difference_tells_apart() -> None:
 
 @pytest.fixture
 def copy(example: str, tmp_path: Path) -> Path:
-    """A copy of the example, without what belongs to no repository."""
+    """Return a copy of the example, without files that belong to no repository."""
     return shutil.copytree(
         EXAMPLES / example, tmp_path / example, ignore=shutil.ignore_patterns("recorded.*", "__pycache__")
     )
 
 
 def lines(folder: Path, example: str) -> set[str]:
-    """The lines of the files that the example has, without those that hipport adds."""
+    """Return the lines of the example's files, without those that hipport adds."""
     paths = [path.relative_to(EXAMPLES / example) for path in (EXAMPLES / example).rglob("*")]
     sources = [path for path in paths if path.suffix in {".cu", ".cuh", ".cpp", ".h", ".inl", ".py"}]
     return {line for path in sources for line in (folder / path).read_text(encoding="utf-8").splitlines()}
 
 
-# What stands in a text that must not change, or belongs to the example or to PyTorch.
+# Text that must not change, or that belongs to the example or to PyTorch.
 _STAYS = {
     "elementwise": (
         "cudaMemcpyAsync for the bias",
@@ -212,7 +212,7 @@ _STAYS = {
         '"Cuda error: "',
     ),
 }
-# What does not compile with hipcc, or is not what it was there.
+# Code that does not compile with hipcc, or has another meaning.
 _GOES = {
     "elementwise": ("<< <", ">> >", "device_launch_parameters.h", "cudaError_t status_", "cudaSuccess"),
     "tiled_matmul": ("cudaFuncSetAttribute", "cuda_fp16.h", "cudaStream_t", "hipFuncSetAttribute(\n      large"),
@@ -274,9 +274,9 @@ _GOES = {
 }
 
 
-# One test: to rewrite it takes longer than the rest.
+# One test, because rewriting takes longer than the rest.
 @every_example
-def test_rewritten_without_a_person_only_once_and_nothing_else(example: str, copy: Path) -> None:
+def test_rewritten_without_a_person_and_only_once(example: str, copy: Path) -> None:
     before = lines(copy, example)
     ported = hipport.rewrite([copy])
     assert ported.changed
@@ -289,19 +289,19 @@ def test_rewritten_without_a_person_only_once_and_nothing_else(example: str, cop
         assert any(text in line for line in after), text
     for text in _GOES[example]:
         assert not any(text in line for line in after), text
-    # Most of a program is no matter of CUDA or HIP.
+    # Most of a program does not depend on CUDA or HIP.
     assert len(before & after) > 0.7 * len(before)
     again = hipport.rewrite([copy])
     assert (again.changed, again.created) == ((), ())
 
 
-#: What rocPRIM, and AMD's library behind __syncthreads_count, have for waves of 64 alone stays in code for 32 without
-#: optimizations, and cannot be assembled.
+#: rocPRIM, and AMD's library for __syncthreads_count, have code for waves of 64 only. Without optimizations it stays in
+#: code for 32, and cannot be assembled.
 _OPTIMIZED = {"scan_sort": "gfx1100", "splatting": "gfx1100", "ballot_compact": "gfx1100"}
 
 
-#: Those that are compiled each time: locks; ballots and inline PTX. What comes of the passes is compiled in
-#: test_fixture_builds.py, too, CUB and groups there; one is built whole where the tutorial is run (test_site.py).
+#: Examples that are compiled each time: locks; ballots and inline PTX. Results of passes are also compiled in
+#: test_fixture_builds.py, including CUB and groups; the tutorial's test builds one example completely (test_site.py).
 _COMPILED = {"hash_table", "ballot_compact"}
 
 
@@ -315,17 +315,17 @@ def test_compiles_for_both_wavefront_sizes(example: str, copy: Path, tmp_path_fa
         hipcc = toolchains.choose(toolchains.find(os.environ), archs)
     except toolchains.NoToolchain as missing:
         pytest.skip(f"no hipcc for {archs}: not compiled: {missing}")
-    # Only whether the kernels compile, for both devices, which takes less time without optimizations: their C++ is
-    # compiled where they are verified.
+    # Only whether the kernels compile, for both devices, which takes less time without optimizations:
+    # test_verify_examples.py compiles their C++.
     env = quick_hipcc.environment(hipcc, without_cuda(), tmp_path_factory)
     env |= {"HIPPORT_OPTIMIZED": _OPTIMIZED.get(example, ""), "HIPPORT_NO_HOST": "1"}
     if example == "tiled_matmul":
-        # It has operators for half, which PyTorch's headers would be precompiled with for it alone.
+        # It has operators for half, for which alone PyTorch's headers would be precompiled.
         del env["HIPPORT_PRECOMPILED"]
     built = hipport.build(sorted(copy.rglob("*.cu")), env=env)
     assert built.targets == archs
     errors = [f"{said.path}:{said.line}: {said.text}" for said, _ in built.messages if said.severity == "error"]
     assert errors == []
     assert built.ok, built.not_built
-    # Device code for the host and each target.
+    # Device code in the host's object for each target.
     assert {(row[0].path.suffix, len(row)) for row in built.units} == {(".cu", 3)}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`hipport explain`: what is said of passes, rules, pitfalls and names, and of what nobody knows."""
+"""`hipport explain`: its answers about passes, rules, pitfalls and names, and about unknown ones."""
 
 import json
 import re
@@ -49,9 +49,9 @@ def test_a_name_is_shown_in_a_program(name: str, rule: str, certainty: str, afte
     assert rule.partition("/")[0] in said.passes
 
 
-def test_what_is_said_of_any_name_is_not_said_of_one() -> None:
+def test_general_remarks_are_not_repeated_for_a_name() -> None:
     said = hipport.explain("cudaMallocAsync")
-    # The header of the programs is ported too, and is not what was asked for.
+    # The header of the programs is ported too, and was not asked for.
     assert [example.rule for example in said.examples] == ["api_names/name"]
     with pytest.raises(Unknown):
         hipport.explain("foo.bar")
@@ -62,11 +62,11 @@ def test_options_of_nvcc_and_their_spellings() -> None:
         said = hipport.explain(name)
         assert {example.rule for example in said.examples} == {"cpp_extension/fast_math"}
         assert any("NaN" in row.values.get("why", "") for row in said.rows)
-    # What takes a value is shown with one.
+    # An option with a value is shown with one.
     assert ["dropped" in each.message for each in hipport.explain("--maxrregcount").examples] == [True]
 
 
-def test_rows_of_tables_say_since_when_and_why() -> None:
+def test_rows_of_tables_show_releases_and_reasons() -> None:
     since = hipport.explain("cublasLtMatmul").rows
     assert [(row.table, row.section, dict(row.values)) for row in since] == [
         ("api_names.toml", "blas", {"is": "hipblasLtMatmul", "since": "5.5"})
@@ -117,7 +117,7 @@ def test_a_rule_by_both_its_names() -> None:
         ("warp_intrinsics/helpers", "warp_intrinsics/helper"),
     ],
 )
-def test_names_that_nobody_knows_and_what_is_spelled_like_them(name: str, near: str) -> None:
+def test_unknown_names_and_similar_ones(name: str, near: str) -> None:
     with pytest.raises(Unknown) as raised:
         hipport.explain(name)
     assert near in raised.value.near
@@ -138,7 +138,7 @@ def test_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     assert "option of nvcc" in " ".join(CliRunner().invoke(main, ["explain", "--help"]).output.split())
 
 
-def test_rows_say_when_they_were_seen_to_hold() -> None:
+def test_rows_show_when_they_were_checked() -> None:
     said = hipport.explain("cupy")
     rows = {row.table: row.checked for row in said.rows}
     assert re.fullmatch(r"20\d\d-\d\d-\d\d, ROCm \d+\.\d+", rows["python_gates.toml"])
@@ -161,5 +161,5 @@ def test_every_kind_of_fault_is_explained() -> None:
     assert "--races" in text(hipport.explain("race"))
 
 
-#: Kinds that no call names as its first argument.
+#: Kinds that no call has as its first argument.
 CHOSEN = ("division", "stack-overflow", "segmentation-fault", "no-progress", "deadlock", "time-limit")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Extensions and programs, told by reading build files."""
+"""Extensions and programs, found by reading build files."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ def project(files: dict[str, str] | None = None, root: Path | None = None, at: s
 
 
 def found(script: str, at: str = "", name: str = "setup.py") -> list[Extension]:
-    """The extensions of a script among `FILES`, all below `at`."""
+    """Return the extensions of a script among `FILES`, all below `at`."""
     return [e for e in extensions(project({f"{at}{name}": script}, at=at)) if e.path == PurePosixPath(f"{at}{name}")]
 
 
 def sources(script: str, at: str = "") -> tuple[str, ...] | None:
-    """The sources of a script's only extension, None where they are not certain."""
+    """Return the sources of a script's only extension, None if they are uncertain."""
     [extension] = found(script, at)
     return tuple(str(path)[len(at) :] for path in extension.sources) if extension.certain else None
 
@@ -86,12 +86,12 @@ setup(name="p", ext_modules=[CUDAExtension("p._C", {1})], cmdclass={{"build_ext"
         ("", "list(filter(lambda f: 'x' not in f, glob.glob('csrc/*.cpp')))", ("csrc/a.cpp",)),
         ("", "list(map(lambda f: os.path.join('csrc', f), ['a.cpp']))", ("csrc/a.cpp",)),
         ("os.chdir('/')", "sources=glob.glob('/absolute/*.cu')", ()),
-        # A name stands for what it is in its own function, a global one for what any function makes of it.
+        # A name has its value in its own function; a global one has the values that any function gives it.
         ("def other(s):\n    s = ['top.cu']\n    return s\ns = ['csrc/a.cpp']", "s", ("csrc/a.cpp",)),
         ("def fill():\n    global s\n    s = ['csrc/a.cpp']\nfill()", "s", ("csrc/a.cpp",)),
         ("import os.path", "[os.path.join('csrc', 'a.cpp')]", ("csrc/a.cpp",)),
         ("", "['csrc/' 'a.cpp', rf'csrc/{\"a\"}.cpp', f'{{csrc}}/{here}']", ("csrc/a.cpp",)),
-        # Not to be read off the script.
+        # Not visible in the script.
         ("", "os.listdir('csrc')", None),
         ("", "json.load(open('sources.json'))", None),
         ("", "read('sources.txt').split()", None),
@@ -107,13 +107,13 @@ def test_the_sources_that_a_script_lists(before: str, argument: str, expected: t
     assert (got if got is None else tuple(sorted(got))) == expected
 
 
-def test_an_extension_whose_sources_are_not_listed_has_what_nothing_else_has() -> None:
+def test_an_extension_without_listed_sources_has_the_remaining_files() -> None:
     script = SETUP.format("", "unknown()") + "\nCppExtension('q', ['csrc/a.cpp'])"
     sure, unsure = sorted(found(script), key=lambda e: not e.certain)
     assert (sure.kind, sure.name, sure.certain) == ("CppExtension", "q", True)
     assert (unsure.kind, unsure.name, unsure.certain) == ("CUDAExtension", "p._C", False)
     assert set(map(str, unsure.sources)) == {name for name in FILES if name.endswith((".cu", ".cpp"))} - {"csrc/a.cpp"}
-    # But not what lies outside of its folder, or what a nearer build file has.
+    # But not files outside of its folder, or files with a nearer build file.
     nested = project({"csrc/setup.py": script, "csrc/cuda/setup.py": SETUP.format("", "unknown()")})
     assert {str(e.path): sorted(map(str, e.sources)) for e in extensions(nested) if e.kind == "CUDAExtension"} == {
         "csrc/setup.py": ["csrc/a.cpp", "csrc/cpu/a_cpu.cpp"],
@@ -149,7 +149,7 @@ def test_an_extension_whose_sources_are_not_listed_has_what_nothing_else_has() -
         ("def f(:", []),
     ],
 )
-def test_what_builds_an_extension(script: str, expected: list[tuple[str, str | None]]) -> None:
+def test_calls_that_build_an_extension(script: str, expected: list[tuple[str, str | None]]) -> None:
     assert [(e.kind, e.name) for e in found(script)] == expected
 
 
@@ -198,7 +198,7 @@ def test_scripts_that_would_explode_are_given_up() -> None:
 # ---- Other build files -----------------------------------------------------------------------------------------------
 
 
-def test_what_no_script_lists_belongs_to_the_nearest_build_file(tmp_path: Path) -> None:
+def test_unlisted_files_belong_to_the_nearest_build_file(tmp_path: Path) -> None:
     files = {
         "CMakeLists.txt": "cmake_minimum_required(VERSION 3.18)\nproject(whole LANGUAGES CXX CUDA)",
         "lib/CMakeLists.txt": "add_library(lib a.cu)",
@@ -239,7 +239,7 @@ def test_programs_without_any_build_file() -> None:
     ]
 
 
-def test_headers_are_what_the_sources_include() -> None:
+def test_headers_are_the_includes_of_the_sources() -> None:
     files = {
         "a.cu": '#include "x.h"\n#include <inc/y.cuh>\n#include <vector>\n// #include "no.h"',
         "x.h": '#include "deep/z.inl"',

@@ -72,7 +72,7 @@ def test_a_copy_is_not_written_either(tree: Path) -> None:
     assert not out.exists()
 
 
-def test_text_says_it_first_and_what_to_do(tree: Path) -> None:
+def test_text_reports_it_first_with_advice(tree: Path) -> None:
     lines = CliRunner().invoke(main, ["rewrite", str(tree)]).output.splitlines()
     assert lines[0] == "hipport failed, and nothing was written"
     assert "exclude in hipport.toml" in lines[1]

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What comes out of the fixtures compiles, for every wavefront size and with old and new HIP, and never traps unasked.
+"""The ported fixtures compile, for every wavefront size and with old and new HIP, and never trap by themselves.
 
-All passes run over each fixture, and hipcc makes device code of the result: warnings are errors, a 64-bit mask that is
-cut to 32 bits among them. All fixtures are compiled together, each in a namespace of its own, which is ten times as
-fast, those that ask for traps apart; and each alone once, so that none lives on what another one includes.
+All passes run over each fixture, and hipcc generates device code for the result: warnings are errors, including a
+64-bit mask that is narrowed to 32 bits. All fixtures are compiled together, each in its own namespace, which is ten
+times as fast; those that use traps are separate. Each is also compiled alone once, so that none depends on another
+one's includes.
 """
 
 import os
@@ -41,16 +42,16 @@ CONFIGURATIONS = [
     *((NEW, (), arch) for arch in ("gfx90a", "gfx1201")),
     *((NEW, (SYNC_BUILTINS,), arch) for arch in ("gfx942", "gfx1100")),
 ]
-#: Those for which code is made, which takes as long again: of each release, and where HIP's own functions trap.
+#: Configurations with code generation, which takes twice as long: of each release, and where HIP's own functions trap.
 WITH_CODE = (CONFIGURATIONS[0], *CONFIGURATIONS[4:])
-#: Those that show on a further architecture what others show: code for each size of a wavefront is in the last two, the
-#: older release in the second, and the newer one without the flag is what each fixture is compiled with alone.
+#: Configurations that repeat others with a further architecture: the last two cover code for each wavefront size, the
+#: second the older release, and each fixture alone is compiled with the newer one without the flag.
 FURTHER = (CONFIGURATIONS[0], *CONFIGURATIONS[2:4])
 
 #: The folders of AMD's algorithms, which are templates.
 ALGORITHMS = ("hipcub/", "rocprim/", "thrust/")
 
-#: Fixtures that cannot be compiled, and why.
+#: Fixtures that cannot be compiled, with reasons.
 NOT_COMPILED: dict[str, str] = {
     **dict.fromkeys(
         """
@@ -68,7 +69,8 @@ NOT_COMPILED: dict[str, str] = {
         compute_capability/followed compute_capability/followed_look_alikes fp8_formats/chosen fp8_formats/fnuz
         headers/of_tensors_in_c headers/thc hip_waves/size_of_pytorch hip_waves/size_of_pytorch_look_alikes
         host_math/calls
-        lane_masks/torch_handed_on lane_masks/torch_sizes_alone
+        lane_masks/size_of_pytorch_by_namespace lane_masks/size_of_pytorch_for_both
+        lane_masks/size_of_pytorch_look_alikes lane_masks/torch_handed_on lane_masks/torch_sizes_alone
         math_names/extension math_names/older mixed_waves/sizes namespaces/look_alikes
         warp_size/beside_own_members
         """.split(),
@@ -192,7 +194,7 @@ NOT_COMPILED: dict[str, str] = {
     "textures/fetches": "gfx942 has no texture units, which is what it shows",
     "textures/surfaces": "gfx942 has no texture units, and what is left by hand does not compile",
 }
-#: Fixtures that cannot be compiled with HIP 5.2, and why.
+#: Fixtures that cannot be compiled with HIP 5.2, with reasons.
 NOT_WITH_OLD: dict[str, str] = {
     "mixed_waves/sizes_by_name": "the cooperative groups of HIP 5.2 name dimensions that it does not declare",
     "api_names/of_enumerations": "there is no hipBLAS beside HIP 5.2",
@@ -244,19 +246,19 @@ def toolchain(hip: tuple[int, int]) -> Toolchain:
 
 @cache
 def ported(fixture: Fixture) -> bytes:
-    """The fixture after all passes."""
+    """Return the fixture after all passes."""
     path = fixture.before.path.name
     result = hipport.rewrite({path: fixture.before.text}, accept=Certainty.REVIEW)
     return next(source.text for source in result.project.sources if source.path.name == path)
 
 
 def asked_for(text: bytes) -> bool:
-    """Whether the program itself asks for a trap."""
+    """Return whether the program itself uses a trap."""
     return re.search(rb"trap|assert|abort|brkpt", text) is not None
 
 
 def included(text: bytes) -> frozenset[str]:
-    """What the program includes."""
+    """Return the includes of the program."""
     return frozenset(include.path for include in Cuda(Path("case.cu"), text).includes)
 
 
@@ -291,10 +293,7 @@ def complaint(
     units: Sequence[Path],
     running: Callable[[Sequence[str]], subprocess.CompletedProcess[str]] | None = None,
 ) -> str:
-    """Compile device code of the units, and return what hipcc has against them, or empty.
-
-    `running` runs it, if it has to be run.
-    """
+    """Compile device code of the units; return hipcc's messages, or empty. `running` runs it, if it has to be run."""
     chosen = toolchain(hip)
     command = [
         *(chosen.hipcc, "-x", "hip", "--cuda-device-only", "-std=c++17", f"--offload-arch={arch}", *flags),
@@ -313,9 +312,9 @@ def compile_device(
     *,
     code: bool = True,
 ) -> str:
-    """Compile the texts as one device translation unit; return the compiler's complaint, or empty.
+    """Compile the texts as one device translation unit; return the compiler's messages, or empty.
 
-    Traps in the assembly of texts that ask for none are complaints too. Without `code`, only whether it is C++.
+    Traps in the assembly of texts that use none are reported too. Without `code`, only the syntax is checked.
     """
     unit, assembly = unit_of(texts, folder), folder / "unit.s"
     said = complaint(hip, [*flags, *(("-O1", "-S", "-o", assembly) if code else ("-fsyntax-only",))], arch, [unit])
@@ -327,7 +326,7 @@ def compile_device(
 
 
 def in_parts(names: Iterable[_Name], count: int) -> list[list[_Name]]:
-    """Divide names into parts, so that each stays in its part whatever others come and go."""
+    """Divide names into parts so that the part of a name does not depend on the other names."""
     parts: dict[int, list[_Name]] = {}
     for name in names:
         parts.setdefault(crc32(str(name).encode()) % count, []).append(name)
@@ -353,7 +352,7 @@ def test_compile_for_every_wavefront_and_hip(
     texts = texts_of(hip)
     asking = {name: text for name, text in texts.items() if asked_for(text)}
     others = {name: text for name, text in texts.items() if name not in asking}
-    # What AMD's library of algorithms makes of a few fixtures takes four times as long as all others.
+    # AMD's library of algorithms takes four times as long for a few fixtures as all others together.
     of_library = {
         name: text for name, text in others.items() if any(path.startswith(ALGORITHMS) for path in included(text))
     }
@@ -362,7 +361,7 @@ def test_compile_for_every_wavefront_and_hip(
     code = configuration in WITH_CODE
     units = [("asking", asking, code), ("others", others, code)]
     if of_library:
-        # Code of it once, for waves of 64 lanes, which it is written for; for 32 it is read.
+        # Code once, for waves of 64 lanes, for which it is written; for 32 only the syntax is checked.
         units.append(("of_library", of_library, code and (arch == "gfx942" or further_too)))
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         said = pool.map(lambda unit: compile_device(hip, flags, arch, unit[1], tmp_path / unit[0], code=unit[2]), units)
@@ -373,13 +372,12 @@ def test_compile_for_every_wavefront_and_hip(
 def test_each_compiles_alone(tmp_path: Path) -> None:
     toolchain(NEW)
 
-    # With others that include the same, which is as good as alone.
+    # Together with fixtures that include the same headers, which is equivalent to alone.
     groups: dict[frozenset[str], dict[str, bytes]] = {}
     for name, text in texts_of(NEW).items():
         groups.setdefault(included(text), {})[name] = text
 
-    # Headers that take most of the time of each that includes them, the longest first. All of hipport's own begin with
-    # HIP's.
+    # The slowest headers, longest first. All of hipport's own begin with HIP's.
     shared = {"hipcub.h": ("hipcub/hipcub.hpp",), "hip.h": ("hip/hip_runtime.h", "hipport/")}
     units: dict[str, list[Path]] = {name: [] for name in (*shared, "")}
     for paths, group in groups.items():
@@ -398,7 +396,7 @@ def test_each_compiles_alone(tmp_path: Path) -> None:
         own = ("-x", "hip", "--cuda-device-only", "-std=c++17", "--offload-arch=gfx942")
         subprocess.run([chosen.hipcc, *own, *made, tmp_path / name], env=chosen.environment(os.environ), check=True)
 
-    # hipcc takes as long to begin as the compiler does for a small unit.
+    # hipcc takes as long to start as the compiler does for a small unit.
     parts = [(name, part) for name, each in units.items() for part in in_parts(each, 3)]
 
     def run(name: str, command: Sequence[str]) -> subprocess.CompletedProcess[str]:
@@ -415,13 +413,13 @@ def test_each_compiles_alone(tmp_path: Path) -> None:
     assert not any(complaints), "\n".join(complaints)
 
 
-def test_the_lists_of_exceptions_name_what_there_is() -> None:
+def test_the_lists_of_exceptions_name_existing_fixtures() -> None:
     names = {str(case) for each in PASSES for case in fixtures(ROOT / "fixtures" / each.name)}
     assert set(NOT_COMPILED) | set(NOT_WITH_OLD) <= names
 
 
 @pytest.mark.toolchain
-def test_notices_what_it_looks_for(tmp_path: Path) -> None:
+def test_faults_are_noticed(tmp_path: Path) -> None:
     start = b"#include <hip/hip_runtime.h>\n__global__ void k(unsigned* out, unsigned long long m) { "
     narrowed = compile_device(NEW, (), "gfx942", {"a": start + b"out[0] = __ballot(m != 0); }\n"}, tmp_path / "1")
     assert "shorten-64-to-32" in narrowed

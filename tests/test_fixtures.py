@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every fixture obeys every law, and every pass has fixtures, of its own name."""
+"""Every fixture obeys every law, and every pass has fixtures, in a folder of its own name."""
 
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ BY_NAME = {each.name: each for each in PASSES}
 CASES = [(BY_NAME[folder.name], case) for folder in sorted(FOLDER.iterdir()) for case in fixtures(folder)]
 
 
-# One test for all laws: to begin and to report one takes longer than most laws do.
+# One test for all laws: starting and reporting a test takes longer than most laws.
 @pytest.mark.parametrize(("each", "case"), CASES, ids=[str(case) for _, case in CASES])
 def test_laws(each: Pass[Any], case: Fixture) -> None:
     for law in LAWS:
@@ -28,11 +28,11 @@ def test_laws(each: Pass[Any], case: Fixture) -> None:
 
 
 @pytest.mark.parametrize("of", sorted({each.name for each, case in CASES if not isinstance(case.before, Cpp)}))
-def test_what_is_found_in_a_line_is_found_in_a_tree(of: str) -> None:
-    """Of a tree only those files are read that say anything of GPUs: what they say may be this one line."""
+def test_findings_in_a_line_are_found_in_a_tree(of: str) -> None:
+    """In a tree, only files that mention GPUs are read; this one line may be the only mention."""
     named = naming({})
     for case in (case for each, case in CASES if each.name == of and not isinstance(case.before, Cpp)):
-        # A definition has another line that says that it is one.
+        # A definition has another line that shows its kind.
         for line in () if isinstance(case.before, Definition) else case.before.text.splitlines(keepends=True):
             alone = type(case.before)(case.before.path, line.lstrip())
             if not is_of_gpus(alone, alone.text, named):

@@ -65,7 +65,7 @@ def test_cudas_own_format_where_no_target_lacks_it(archs: str) -> None:
 
 
 @pytest.mark.parametrize("archs", ["gfx942,gfx950", "gfx1201,gfx942", "gfx940,gfx1250,gfx1100"])
-def test_targets_that_no_source_is_right_for_are_refused_with_the_reason(archs: str) -> None:
+def test_targets_without_a_common_format_are_refused_with_the_reason(archs: str) -> None:
     result = ported(archs, k_dot_cu=KERNEL, q_dot_py=PYTHON)
     kernel = text(result, "k.cu")
     assert "__NV_E4M3" in kernel and "448.0f" in kernel and "__hip_fp8_e" not in kernel
@@ -76,14 +76,14 @@ def test_targets_that_no_source_is_right_for_are_refused_with_the_reason(archs: 
     assert "gcnArchName" in of_python.message
 
 
-def test_the_release_that_the_format_came_with_is_asked_for() -> None:
+def test_the_first_release_with_the_format_is_required() -> None:
     result = ported("gfx1100", (6, 2), k_dot_cu=KERNEL)
     assert "__NV_E4M3" in text(result, "k.cu")
     assert any(each.rule == "fp8_formats/too_new" and "6.3" in each.message for each in result.reported)
     assert "__HIP_E4M3_FNUZ" in text(ported("gfx942", (6, 2), k_dot_cu=KERNEL), "k.cu")
 
 
-def test_a_port_for_one_format_is_told_of_for_targets_of_the_other() -> None:
+def test_a_port_for_one_format_is_reported_for_targets_of_the_other() -> None:
     first = ported("gfx942", k_dot_cu=KERNEL)
     again = ported("gfx950", k_dot_cu=text(first, "k.cu").encode())
     assert [each.rule for each in again.reported if each.needs_person] == ["fp8_formats/other_format"]
@@ -92,8 +92,8 @@ def test_a_port_for_one_format_is_told_of_for_targets_of_the_other() -> None:
     assert not same.changed
 
 
-def test_what_upstream_adds_to_a_ported_file_is_found() -> None:
-    """What the first run wrote is nobody's choice between the formats."""
+def test_upstreams_additions_to_a_ported_file_are_found() -> None:
+    """Code that the first run wrote is not a person's choice between the formats."""
     first = text(ported("gfx942", k_dot_cu=KERNEL, q_dot_py=PYTHON), "k.cu")
     added = first.encode() + b"constexpr float kOther = 1.0f / 448.0f;\n__nv_fp8_e4m3 other;\n"
     assert "1.0f / 240.0f" in text(ported("gfx942", k_dot_cu=added), "k.cu")
@@ -103,7 +103,7 @@ def test_what_upstream_adds_to_a_ported_file_is_found() -> None:
     )
 
 
-def test_a_limit_in_a_header_of_the_program_is_told_of() -> None:
+def test_a_limit_in_a_header_of_the_program_is_reported() -> None:
     header = b"#pragma once\nconstexpr float kMax = 448.0f;\n"
     result = ported("gfx942", limits_dot_h=header, k_dot_cu=b'#include "limits.h"\n' + KERNEL)
     (found,) = [each for each in result.reported if each.path.name == "limits.h" and each.needs_person]
@@ -130,7 +130,7 @@ def test_a_limit_in_a_header_of_the_program_is_told_of() -> None:
         ("0.0", None),
     ],
 )
-def test_what_a_number_becomes(old: str, new: str | None) -> None:
+def test_replacements_of_numbers(old: str, new: str | None) -> None:
     assert replaced(old) == new
 
 
@@ -145,8 +145,8 @@ def test_every_known_architecture_has_one_answer() -> None:
 
 @pytest.mark.toolchain
 @pytest.mark.parametrize("arch", ["gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1201"])
-def test_what_is_written_compiles_for_the_target(arch: str, tmp_path: Path) -> None:
-    """And converts: HIP 6.4.3 compiles the wrong format for gfx942 to a trap."""
+def test_the_result_compiles_for_the_target(arch: str, tmp_path: Path) -> None:
+    """It also converts: HIP 6.4.3 compiles the wrong format for gfx942 to a trap."""
     toolchain = next((each for each in find(os.environ) if each.rocm >= (6, 4) and each.targets([arch])), None)
     if toolchain is None:
         pytest.skip(f"no hipcc of ROCm 6.4 or later for {arch}: what is written was not compiled")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kernels made at random for blocks give the same where their warps are whole wavefronts."""
+"""Random kernels for blocks have the same results if their warps are whole wavefronts."""
 
 import os
 from pathlib import Path
@@ -12,7 +12,7 @@ from hipport.executor.compilers import NoCompiler, find_compiler
 
 
 @pytest.mark.parametrize("seed", further([2, 15], [15]))
-def test_what_a_block_gives_is_the_same_on_whole_wavefronts(seed: int, tmp_path: Path) -> None:
+def test_results_of_blocks_are_the_same_on_whole_wavefronts(seed: int, tmp_path: Path) -> None:
     try:
         find_compiler(os.environ)
     except NoCompiler as reason:
@@ -21,5 +21,5 @@ def test_what_a_block_gives_is_the_same_on_whole_wavefronts(seed: int, tmp_path:
     source.write_text(program(seed))
     native, wrong = found(source)
     assert wrong == []
-    # Else nothing was tried.
+    # Otherwise nothing was tested.
     assert native > KERNELS // 3

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kernels made at random: what hipport takes for uniform LLVM does, too, and ports that say nothing give the same."""
+"""Random kernels: values uniform to hipport are uniform to LLVM, and ports without findings have equal results."""
 
 import os
 from pathlib import Path
@@ -13,13 +13,13 @@ from hipport.executor.compilers import NoCompiler, find_compiler
 from llvm_uniformity import judge
 from value_judges import Answer, asked_of_hipport, asked_of_llvm, contradictions, run, small
 
-#: First seeds, and how many kernels.
+#: First seeds, and numbers of kernels.
 SEEDS = [1000, 2000, 3000, 4000]
 
 
 @pytest.mark.toolchain
 @pytest.mark.parametrize("first", further(SEEDS, SEEDS[1:]))
-def test_llvm_takes_for_uniform_what_hipport_does(first: int, tmp_path: Path) -> None:
+def test_values_uniform_to_hipport_are_uniform_to_llvm(first: int, tmp_path: Path) -> None:
     llvm = judge()
     if llvm is None:
         pytest.skip("NOT CHECKED against LLVM: no hipcc with an opt (hipport toolchain install)")
@@ -29,13 +29,13 @@ def test_llvm_takes_for_uniform_what_hipport_does(first: int, tmp_path: Path) ->
     bold, alarms = contradictions(answers, said, both=False)
     assert bold == set()
     varying = sum(1 for each in said.values() if each)
-    # Else nothing was tried.
+    # Otherwise nothing was tested.
     assert len(said) > 100 and varying > 10
     assert len(alarms) < len(said) / 6
 
 
 @pytest.mark.parametrize("first", further(SEEDS, SEEDS[1:]))
-def test_ports_that_say_nothing_give_the_same(first: int, tmp_path: Path) -> None:
+def test_ports_without_findings_have_equal_results(first: int, tmp_path: Path) -> None:
     try:
         find_compiler(os.environ)
     except NoCompiler as reason:
@@ -45,7 +45,7 @@ def test_ports_that_say_nothing_give_the_same(first: int, tmp_path: Path) -> Non
     assert (ran.differ, ran.unfit) == ({}, {})
     assert len(ran.right) + len(ran.said) == len(kernels)
     answers = asked_of_hipport(kernels, both=False, shaped=True)
-    # What was seen to differ between lanes of a warp, or threads of a block.
+    # Values that differed between lanes of a warp, or threads of a block.
     assert [
         place
         for place, how in ran.seen.items()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ports of kernels made at random give what the originals give, or have said that a person has to look."""
+"""Ports of random kernels have the originals' results, or findings for a person."""
 
 import os
 from pathlib import Path
@@ -10,7 +10,7 @@ from further import further
 from generated_warps import KERNELS, found, program
 from hipport.executor.compilers import NoCompiler, find_compiler
 
-#: What an NVIDIA H100 printed (nvcc -std=c++17 -O2 -arch=sm_90): CRC-32 of each kernel's line, by seed.
+#: The output of an NVIDIA H100 (nvcc -std=c++17 -O2 -arch=sm_90): CRC-32 of each kernel's line, by seed.
 RECORDED = {
     500: (
         770590968, 1896940623, 3191836503, 1085596005, 2260994451, 3679776566, 3938457750, 3104919976,
@@ -39,8 +39,8 @@ def compiler() -> str:
 
 
 @pytest.mark.parametrize("seed", further([500, 501], [501]))
-def test_what_lanes_do_where_they_are_together(seed: int, tmp_path: Path) -> None:
-    """Every call is reached by all lanes that its mask names: then nothing may differ."""
+def test_collectives_that_all_lanes_reach_have_equal_results(seed: int, tmp_path: Path) -> None:
+    """Every call is reached by all lanes that its mask names: then no result may differ."""
     source = tmp_path / "generated.cu"
     source.write_text(program(seed))
     result = found(source)
@@ -48,12 +48,12 @@ def test_what_lanes_do_where_they_are_together(seed: int, tmp_path: Path) -> Non
     assert result.printed == RECORDED[seed]
 
 
-def test_what_means_something_else_is_said(tmp_path: Path) -> None:
+def test_changed_meanings_are_reported(tmp_path: Path) -> None:
     source = tmp_path / "generated.cu"
     source.write_text(program(540, meeting=0.05))
     result = found(source)
     assert (result.silent, result.unfit, result.printed) == ((), (), RECORDED[540])
-    # Else nothing was tried.
+    # Otherwise nothing was tested.
     assert result.said and result.right
-    # Lanes of one mask meet in several branches, and of nothing else is there a warning.
+    # Lanes of one mask meet in several branches, and there is no other warning.
     assert result.warned and all("warp-places" in each for each in result.warned)

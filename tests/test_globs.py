@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Patterns of paths: what they match, and that no pattern takes long."""
+"""Patterns of paths: their matches, and that no pattern takes long."""
 
 import fnmatch
 import re
@@ -30,7 +30,7 @@ from hipport.core.globs import Glob
         ("é*", ["é", "éa"], ["e"]),
     ],
 )
-def test_what_matches(pattern: str, matching: list[str], others: list[str]) -> None:
+def test_matches(pattern: str, matching: list[str], others: list[str]) -> None:
     glob = Glob(pattern)
     assert [path for path in matching if not glob.matches(path)] == []
     assert [path for path in others if glob.matches(path)] == []
@@ -44,7 +44,7 @@ def test_names_match_as_in_a_shell(pattern: str, name: str) -> None:
 
 @given(st.lists(st.sampled_from(["**", "a", "b", "*"]), min_size=1, max_size=6), st.text("ab/", min_size=1, max_size=9))
 @settings(max_examples=400, deadline=None)
-def test_folders_match_as_going_through_all_ways_says(parts: list[str], path: str) -> None:
+def test_folders_match_like_an_exhaustive_search(parts: list[str], path: str) -> None:
     names = path.split("/")
 
     def all_ways(row: list[str], left: list[str]) -> bool:

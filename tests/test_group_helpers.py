@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""hipport/groups.h: every function of every kind of group, on simulated wavefronts, against what CUDA says of it."""
+"""hipport/groups.h: every function of every kind of group, on simulated wavefronts, compared with CUDA's definition."""
 
 import random
 import shutil
@@ -11,8 +11,8 @@ import pytest
 TESTS = Path(__file__).parent
 INCLUDE = TESTS.parent / "src/hipport/include"
 
-# How a group is made, and which lanes are in it: `group(lane, words)` gives the lanes of a warp in the order of their
-# ranks, None where the lane makes no calls.
+# How a group is made, and its lanes: `group(lane, words)` returns the lanes of a warp in the order of their ranks, None
+# if the lane makes no calls.
 SIZES = (32, 16, 8, 4, 2, 1)
 PROGRAM = r"""
 #include <hip/hip_runtime.h>
@@ -138,7 +138,7 @@ def simulator(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("groups")
     text = PROGRAM.replace("@tiles@", ", ".join(f"tile<{size}>" for size in SIZES))
     (folder / "program.cpp").write_text("#include <string>\n" + text)
-    # Unoptimized: the simulator goes by return addresses, see there.
+    # Unoptimized: the simulator relies on return addresses, see there.
     flags = ["-std=c++14", "-O0", "-fno-omit-frame-pointer", "-w", "-D__HIP__"]
     command = ["g++", *flags, f"-I{TESTS / 'simulated_wave'}", f"-I{INCLUDE}", "program.cpp", "-o", "program"]
     built = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
@@ -147,7 +147,7 @@ def simulator(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def said(words: list[int], members: list[int], thread: int) -> list[int]:
-    """What `print` says for `thread`, from what CUDA's documentation says; `members` by rank."""
+    """Return the output of `print` for `thread` by CUDA's documentation; `members` by rank."""
     rank, size, word = members.index(thread), len(members), words[thread]
     of = [words[each] for each in members]
 
@@ -187,7 +187,7 @@ def said(words: list[int], members: list[int], thread: int) -> list[int]:
 
 @pytest.mark.parametrize("threads", [32, 64, 96])
 @pytest.mark.parametrize("wave", [32, 64])
-def test_means_what_cuda_says(wave: int, threads: int, simulator: Path) -> None:
+def test_follows_cudas_definition(wave: int, threads: int, simulator: Path) -> None:
     source = random.Random(threads)
     words = [source.getrandbits(32) for _ in range(threads)]
     ran = subprocess.run(
@@ -198,7 +198,7 @@ def test_means_what_cuda_says(wave: int, threads: int, simulator: Path) -> None:
         check=True,
     )
     rows = iter([[int(value) for value in line.split()] for line in ran.stdout.splitlines()])
-    block = 5  # of 3 by 2 blocks, number (2, 1)
+    block = 5  # In a grid of 3 by 2 blocks, number (2, 1).
     for thread in range(threads):
         place = block * threads + thread
         expected = [threads, thread, thread // 8, thread, threads, 6 * threads, place, place, 6, block, 8, thread % 8]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The cost of a rewrite grows as its input does, told by how many calls are made, which is the same everywhere.
+"""The cost of a rewrite grows like its input, measured by the number of calls, which is the same on every machine.
 
 `bench/growth.py` has the inputs, and measures seconds on larger ones.
 """
@@ -24,15 +24,15 @@ from hipport_passes.device.arch_guards import deciding
 KINDS: dict[str, tuple[Callable[[int], dict[str, bytes]], int]] = runpy.run_path(
     str(Path(__file__).parents[1] / "bench" / "growth.py")
 )["KINDS"]
-# The last quarter of an input may take so many times the work of the third one: 1 is linear, n log n comes to 1.05 at
-# these sizes, n^1.5 to 1.18, and the square to 1.4.
+# The allowed ratio of the last quarter's work to the third one's: 1 is linear, n log n has 1.05 at these sizes, n^1.5
+# 1.18, and the square 1.4.
 MOST = 1.1
-# What is compared in pairs, but only so far, is only told from what grows with the square beyond that.
+# Pairs are compared only up to a limit: beyond it, only quadratic growth can be distinguished.
 SIZES = {
     "calls, shuffles": 36,
     "masks": 100,
     "calls": 72,
-    # Large enough to tell the square of what little is done for each.
+    # Large enough to distinguish the square from the small work for each.
     "barriers": 80,
     "wavefronts": 80,
     **dict.fromkeys(("barriers, loops", "barriers, exits", "shell ifs", "shell branches", "shell functions"), 60),
@@ -44,7 +44,7 @@ SIZES = {
 
 
 def work(files: dict[str, bytes]) -> int:
-    """Return how many calls it takes to port the files, those of functions in C included."""
+    """Return the number of calls for porting the files, including functions in C."""
     calls = 0
 
     def count(frame: FrameType, event: str, argument: Any) -> None:
@@ -67,19 +67,19 @@ def test_each_part_of_an_input_takes_the_same_work(kind: str) -> None:
     sizes = [size, size + size // 2, size + size // 2 * 2]
     hipport.rewrite(make(size), jobs=1)
     half, more, all_of_it = (work(make(each)) for each in sizes)
-    # What any input takes is in each, and gone in the difference.
+    # The fixed cost of any input is in each, and cancels in the difference.
     assert all_of_it - more <= MOST * (more - half), f"{sizes}: {half}, {more}, {all_of_it}"
 
 
 @pytest.mark.parametrize("link", [b"[0]", b"()", b".a", b".a()", b"[0]\\\n  (1)"])
 def test_chains_in_python_are_read_up_to_a_bound(link: bytes) -> None:
-    """Beyond it the parser takes time by the square of them: that is told, not waited for."""
+    """Beyond the bound, the parser's time grows with the square: that is reported, not tried."""
     text = b"import torch\nx = f%b\nif torch.version.cuda >= '11': pass\n"
     short, long = ({each.rule for each in hipport.rewrite({"a.py": text % (link * n)}).reported} for n in (60, 2000))
     assert "python_gates/unread" not in short and "python_gates/unread" in long
 
 
-def test_barriers_that_are_not_compared_are_told() -> None:
+def test_barriers_that_are_not_compared_are_reported() -> None:
     make, _ = KINDS["barriers apart"]
     few, many = (
         [each.message for each in hipport.rewrite(make(n), jobs=1).reported if each.rule == "barriers/parted"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One condition has one decision in a program, whatever stands around it and wherever it stands."""
+"""A condition has one decision in a program, in any context and at any place."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ __global__ void k(float* x) {
         % inner
     )
     texts, manual = ported({"a.cu": text})
-    if inner == b"CUDA_VERSION < 20000":  # not every CUDA answers it alike
+    if inner == b"CUDA_VERSION < 20000":  # Not every CUDA release answers it alike.
         assert texts["a.cu"].count("__CUDA_ARCH__ >= 200\n") == 2 and len(manual) == 3
     else:
         assert texts["a.cu"].count("__CUDA_ARCH__ >= 200" + OPENED.decode()) == 2 and not manual
@@ -56,8 +56,8 @@ STEP = b'#if __CUDA_ARCH__ >= 700\n__device__ float step(float x) { asm("foo.bar
 USE = b"__global__ void %b(float* x) {\n#if __CUDA_ARCH__ >= 700\n  x[0] = %b;\n#endif\n}\n"
 
 
-def test_what_a_closed_branch_declares_closes_what_uses_it() -> None:
-    """In the same file or another of the program; what uses nothing of it is opened all the same."""
+def test_declarations_of_a_closed_branch_close_their_users() -> None:
+    """In the same file or another one of the program; branches that use none of the names are still opened."""
     here = {
         "step.cuh": STEP % b"",
         "a.cu": b'#include "step.cuh"\n' + USE % (b"k", b"step(x[0])") + USE % (b"l", b"x[1]"),
@@ -67,13 +67,13 @@ def test_what_a_closed_branch_declares_closes_what_uses_it() -> None:
     assert (3, True) in [(line, "step.cuh:1, where step is" in message) for line, message in manual]
 
 
-def test_what_other_branches_declare_as_well_closes_nothing() -> None:
+def test_names_with_other_declarations_close_nothing() -> None:
     other = b"#else\n__device__ float step(float x) { return x; }\n"
     texts, _ = ported({"a.cu": STEP % other + USE % (b"k", b"step(x[0])")})
     assert texts["a.cu"].count(OPENED.decode()) == 1
 
 
-def test_what_is_closed_closes_on() -> None:
+def test_closing_is_transitive() -> None:
     second = b"#if __CUDA_ARCH__ >= 700\n__device__ float twice(float x) { return step(step(x)); }\n#endif\n"
     texts, _ = ported({"a.cu": STEP % b"" + second + USE % (b"k", b"twice(x[0])")})
     assert OPENED.decode() not in texts["a.cu"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""hipport/half.h, computed by hipcc: of constants it makes constants, which must be those that CUDA specifies."""
+"""hipport/half.h, computed by hipcc: for constants it gives constants, which must be those that CUDA specifies."""
 
 import itertools
 import math
@@ -18,7 +18,7 @@ from hipport.toolchain.toolchains import find
 
 pytestmark = pytest.mark.toolchain
 
-# Zeros, ones, subnormal, largest, infinities, what is not a number, and some between.
+# Zeros, ones, subnormal and largest numbers, infinities, NaNs, and some others.
 BITS = [0x0000, 0x8000, 0x3C00, 0xBC00, 0x0001, 0x83FF, 0x7BFF, 0xFBFF, 0x7C00, 0xFC00, 0x7E01, 0x2E66, 0xD800, 0x5BF9]
 NAN = 0x7FFF
 BFLOAT16 = [0x0000, 0x8000, 0x3F80, 0xBF80, 0x0001, 0x807F, 0x7F7F, 0xFF7F, 0x7F80, 0xFF80, 0x7FC1, 0xFFC0, 0x4049]
@@ -34,7 +34,7 @@ def bfloat16(bits: int) -> float:
 
 
 def bits(value: float) -> int:
-    """The half that is nearest to `value`."""
+    """Return the half nearest to `value`."""
     try:
         return int(struct.unpack("<H", struct.pack("<e", value))[0])
     except OverflowError:
@@ -62,7 +62,7 @@ def extreme(a: int, b: int, greatest: bool, keeps_nan: bool, of: Callable[[int],
 
 
 def cases() -> Iterator[tuple[str, int | None]]:
-    """Yield expressions of bits, and what they must be; None for any NaN of half."""
+    """Yield expressions of bits, and their right values; None for any NaN of half."""
     for a, b in PAIRS:
         x, y = number(a), number(b)
         unordered = math.isnan(x) or math.isnan(y)
@@ -81,7 +81,7 @@ def cases() -> Iterator[tuple[str, int | None]]:
             yield f"B(h{name}_rn(H({a}), H({b})))", None if math.isnan(value) else bits(value)
         fused = x * y + number(0xC000)
         expected = NAN if math.isnan(fused) else max(bits(fused), 0) if fused > 0 else 0
-        if abs(fused) < 65504:  # in between a double holds the sum exactly, or nearly so
+        if abs(fused) < 65504:  # A double holds the intermediate sum exactly, or nearly so.
             yield f"B(hfma_relu(H({a}), H({b}), H(0xC000)))", expected
     for a, b in itertools.product(BFLOAT16, BFLOAT16):
         for name, greatest in (("max", True), ("min", False)):
@@ -99,7 +99,7 @@ def cases() -> Iterator[tuple[str, int | None]]:
     for a in BFLOAT16:
         x = bfloat16(a)
         saturated = 0x3F80 if x > 1 else a if x > 0 else 0
-        if not math.isinf(x) and abs(x) > 1e-30:  # denormal numbers may be flushed
+        if not math.isinf(x) and abs(x) > 1e-30:  # Denormal numbers may be flushed.
             yield f"Z(hadd_sat(Y({a}), Y(0)))", saturated
             yield f"Z(hfma_sat(Y({a}), Y(0x3F80), Y(0)))", saturated
             yield f"Z2(hmul2_sat(Y2({a}, 0), Y2(0x3F80, 0x3F80)))", saturated
@@ -143,7 +143,7 @@ static __device__ inline unsigned B2(__half2 value) { return B(__low2half(value)
 """
 
 
-def test_means_what_cuda_says(tmp_path: Path) -> None:
+def test_follows_cudas_definition(tmp_path: Path) -> None:
     toolchain = next((each for each in find(os.environ, Path(sys.executable)) if each.hip >= (6, 0)), None)
     if toolchain is None:
         pytest.skip("NOT CHECKED: no hipcc of HIP 6 (hipport toolchain install) to compute hipport/half.h")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The port on an AMD GPU, with a GPU made of files and a hipcc that compiles for the executor (tests/fake_rocm).
 
-What this shows is what hipport does with a GPU; it was not tried on one.
+This tests hipport's handling of a GPU; it was not tried on one.
 """
 
 import importlib.util
@@ -49,7 +49,7 @@ int main(int argc, char** argv) {
 
 @pytest.fixture(scope="session")
 def compiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What the fake hipcc keeps: what the executor keeps, without the toolchains of this machine."""
+    """Return the fake hipcc's cache: the executor's, without the toolchains of this machine."""
     folder, executor = tmp_path_factory.mktemp("fake-hipcc"), toolchains.cache(os.environ) / "simt"
     executor.mkdir(parents=True, exist_ok=True)
     (folder / "hipport").mkdir()
@@ -61,7 +61,7 @@ def compiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def env(tmp_path: Path, compiled: Path) -> dict[str, str]:
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     own = {"PATH": path, "ROCM_PATH": str(HERE / "fake_rocm"), "FAKE_GPU_CACHE": str(compiled)}
-    # Where a compiler keeps what it has made: it may write there.
+    # A compiler's own cache, to which it may write.
     own["CCACHE_DIR"] = str(compiled / "hipport/simt")
     python_path = os.pathsep.join(path for path in sys.path if path)
     return {**os.environ, **own, "PYTHONPATH": python_path, "XDG_CACHE_HOME": str(tmp_path / "cache")}
@@ -69,7 +69,7 @@ def env(tmp_path: Path, compiled: Path) -> dict[str, str]:
 
 @pytest.fixture
 def machine(tmp_path: Path) -> Path:
-    """The root of a machine with one MI300X, as its driver shows it."""
+    """Return the root of a machine with one MI300X, in its driver's files."""
     node = tmp_path / "machine/sys/class/kfd/kfd/topology/nodes/1"
     node.mkdir(parents=True)
     (node / "properties").write_text(
@@ -79,7 +79,7 @@ def machine(tmp_path: Path) -> Path:
 
 
 def verified(tmp_path: Path, env: dict[str, str], machine: Path) -> tuple[Verified, CaseOutcome | None]:
-    """Verify the program on that machine; what came of it, and of its run on the GPU."""
+    """Verify the program on that machine; return the result, and that of its run on the GPU."""
     folder = tmp_path / "sums"
     folder.mkdir()
     (folder / "main.cu").write_text(PROGRAM)
@@ -87,7 +87,7 @@ def verified(tmp_path: Path, env: dict[str, str], machine: Path) -> tuple[Verifi
     result = verifying.program(
         [folder / "main.cu"],
         ["argument"],
-        # The executor's own part is not what is looked at.
+        # The executor's own part is not tested here.
         env={**env, "XDG_CACHE_HOME": env["FAKE_GPU_CACHE"]},
         port=lambda places: hipport.rewrite(places),
         waves=(64,),
@@ -126,7 +126,7 @@ def test_a_program_runs_on_the_gpu_too(tmp_path: Path, env: dict[str, str], mach
     assert json.loads(verify_report.as_json(result))["configurations"][-1]["name"] == "gpu@64 gfx942"
 
 
-def test_a_gpu_that_gives_something_else_is_seen(tmp_path: Path, env: dict[str, str], machine: Path) -> None:
+def test_other_results_of_a_gpu_are_noticed(tmp_path: Path, env: dict[str, str], machine: Path) -> None:
     result, there = verified(tmp_path, {**env, "FAKE_GPU": "wrong"}, machine)
     assert there is not None
     assert not there.ok
@@ -149,8 +149,8 @@ def test_a_port_that_cannot_be_linked_is_not_checked(tmp_path: Path, env: dict[s
     assert any(line.startswith("the port on an AMD GPU: how to link it") for line in result.not_checked)
 
 
-def test_cases_run_on_the_device_against_what_the_original_gave(tmp_path: Path) -> None:
-    # An extension made of Python, and the CPU for a GPU: it is the way there that is tested.
+def test_cases_on_the_device_are_compared_with_the_originals_results(tmp_path: Path) -> None:
+    # An extension in Python, with the CPU as a GPU: only the way there is tested.
     if importlib.util.find_spec("torch") is None:
         pytest.skip("PyTorch is not installed: that cases run on a GPU's tensors was NOT checked")
     built = tmp_path / "built"
@@ -208,7 +208,7 @@ def test_an_extension_is_built_as_it_was_ported_by_its_own_setup(
     (tree / "package").mkdir(parents=True)
     (tree / "package/__init__.py").write_text("import os\n")
     (tree / "package/kernel.cu").write_text("#include <cuda_runtime.h>\n")
-    # What it is built for, and what of: in a file that can be looked at.
+    # Its targets and sources, in a file that can be read.
     (tree / "setup.py").write_text(
         "import os, sys\nfrom setuptools import setup\n"
         "if 'cuda' in open('package/kernel.cu').read():\n    sys.exit('error: nvcc is wanted here')\n"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""C++ that nvcc is told to take for CUDA gets the runtime header, and hipport's own headers take any macros."""
+"""C++ that nvcc compiles as CUDA gets the runtime header, and hipport's own headers work with any macros."""
 
 import shutil
 import subprocess
@@ -36,7 +36,7 @@ def test_a_unit_of_the_host() -> None:
 
 @pytest.mark.parametrize("header", ["simd.h", "ptx.h"])
 def test_macros_by_the_names_of_types(header: str, tmp_path: Path) -> None:
-    """`-Df64` and `#define u32 unsigned` are a program's own, before and after."""
+    """`-Df64` and `#define u32 unsigned` are a program's own, before and after them."""
     compiler = shutil.which("g++") or pytest.skip("no g++")
     file = tmp_path / "main.cpp"
     file.write_text(f'#define u32 unsigned\n#include "{HEADERS / header}"\nu32 x = f64 + s32(1);\n')
@@ -45,7 +45,7 @@ def test_macros_by_the_names_of_types(header: str, tmp_path: Path) -> None:
 
 
 def test_a_second_run_finds_the_runtime_behind_headers_of_ours() -> None:
-    """`helper_cuda.h` stands first, and a header of the program's brings the runtime behind it."""
+    """`helper_cuda.h` comes first, and a header of the program after it includes the runtime."""
     sources = {
         "main.cu": b'#include <helper_cuda.h>\n#include "kernels.h"\n\nint main() { checkCudaErrors(cudaFree(0)); }\n',
         "kernels.h": b"#pragma once\n#include <cuda.h>\n__global__ inline void kernel(int *x) { *x = 1; }\n",
@@ -58,7 +58,7 @@ def test_a_second_run_finds_the_runtime_behind_headers_of_ours() -> None:
 
 
 def test_a_programs_own_checks_stay(tmp_path: Path) -> None:
-    """It brings one of the headers of NVIDIA's samples, with checks of its own, and includes another one."""
+    """It includes a header of NVIDIA's samples, has checks of its own, and includes another header."""
     compiler = shutil.which("g++") or pytest.skip("no g++")
     (tmp_path / "hip").mkdir()
     (tmp_path / "hip/hip_runtime_api.h").write_text("")

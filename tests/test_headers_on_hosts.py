@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Host compilers read hipport's headers in files that the host's and the GPU's code share, and see no device code."""
+"""Host compilers read hipport's headers in files shared by host and GPU code, and see no device code."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import hipport
 
 INCLUDE = Path(hipport.__file__).parent / "include"
 HEADERS = sorted(path.name for path in (INCLUDE / "hipport").glob("*.h") if not path.name.startswith("ptx_"))
-# What a host compiler finds of HIP, as far as the headers use it.
+# HIP as a host compiler sees it, as far as the headers use it.
 HIP = "#pragma once\nenum hipError_t { hipSuccess };\nenum { hipDeviceAttributeWarpSize };\n" + (
     "enum { hipDeviceAttributeMultiprocessorCount, hipDeviceAttributeClockRate };\n"
     "inline const char* hipGetErrorName(hipError_t) { return nullptr; }\n"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What PyTorch's own hipify makes of the launches of extensions, once they are ported: the same launches."""
+"""PyTorch's own hipify keeps the launches of ported extensions."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ ARGUMENTS = ("(p)", "(pick<int, 4>(p, n))", "(\n    p)", " (p)")
 
 
 def _texts() -> list[tuple[str, str]]:
-    """Return functions, and the launch that is in each."""
+    """Return functions, and the launch in each."""
     found = []
     for context, kernel in itertools.product(CONTEXTS, KERNELS):
         found.append((context, f"{kernel}<<<1, 32>>>(p)"))
@@ -123,7 +123,7 @@ def _launches(text: str) -> list[tuple[str, list[str], str]]:
 
 
 def _values(source: Cuda, part: Span) -> list[str]:
-    """Return what a part of a configuration comes to: two values for the `__VA_ARGS__` of the fixtures."""
+    """Return the values of a part of a configuration: two for the `__VA_ARGS__` of the fixtures."""
     text = source.code[part.start : part.end].strip()
     macros = defined(Component((source,)))
     used = re.fullmatch(rb"(\w+)\s*(\(.*\))?", text)
@@ -156,7 +156,7 @@ def _closes(text: str) -> bool:
 
 
 def _around(text: str) -> str:
-    """Return what is around launches, with hipport's lambdas taken away."""
+    """Return the code around launches, with hipport's lambdas removed."""
     source = Cuda(PurePosixPath("launches.cu"), text.encode())
     spans = [
         Span(launch.kernel.start, launch.arguments.end)
@@ -180,7 +180,7 @@ every_fifth = pytest.mark.parametrize("every", further([5, 1], [1]))
 
 
 def _some_texts(every: int) -> list[tuple[int, tuple[str, str]]]:
-    """Return a part of the texts: with all contexts, kernels and configurations, but not with all of their pairs."""
+    """Return a part of the texts: with all contexts, kernels and configurations, but not all of their pairs."""
     texts = list(enumerate(_texts()))[::every]
     used = "\n".join(context + launch for _, (context, launch) in texts)
     assert all(each in used for each in (*(part for each in CONTEXTS for part in each.split("@")), *CONFIGURATIONS))
@@ -206,7 +206,7 @@ def test_hipify_leaves_launches_whole_once_they_are_ported(every: int) -> None:
 
 @pytest.mark.toolchain
 @every_fifth
-def test_compiler_takes_what_hipify_makes(every: int, tmp_path: Path) -> None:
+def test_compilers_accept_hipifys_output(every: int, tmp_path: Path) -> None:
     texts = _some_texts(every)
     functions = [FUNCTION % (n, context.replace("@", launch)) for n, (context, launch) in texts]
     ported = BEGIN + "".join(map(_ported, functions))
@@ -224,13 +224,13 @@ def _in_fixtures() -> list[Fixture]:
 
 @pytest.mark.parametrize("case", _in_fixtures(), ids=str)
 def test_hipify_leaves_the_launches_of_fixtures_whole(case: Fixture) -> None:
-    """Every launch in a fixture, as if it were an extension's."""
+    """Every launch in a fixture is treated as an extension's."""
     source = Cuda(PurePosixPath("launches.cu"), case.before.text)
     script = Python(PurePosixPath("setup.py"), (SETUP % "launches.cu").encode())
     ported = run(Project((source, script), Target()), (launch_syntax.PASS, hipify_launches.PASS))
     by_hand = [each for each in ported.reported if each.outcome is not Outcome.APPLIED]
     assert {each.rule for each in by_hand} <= {f"hipify_launches/{each}" for each in ("apart", "unclosed")}
-    # HIP's own branches and those for CUDA only are not looked into.
+    # HIP's own branches and those for CUDA only are skipped.
     if by_hand or any(
         source.ported(each.start if isinstance(each, Span) else each.opening.start) for each in written(source)
     ):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What PyTorch's own hipify makes of the fixtures, with and without the lines that `hipify_reach` writes."""
+"""PyTorch's own hipify on the fixtures, with and without the lines that `hipify_reach` writes."""
 
 import importlib.util
 import os
@@ -35,7 +35,7 @@ def _tree(folder: Path, case: Fixture, script: bytes) -> Path:
         path = folder / source.path
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(source.text)
-    # A fixture has one line for the kind of call; what `load` returns is not asked for.
+    # A fixture has one line for the kind of call; the result of `load` is not tested.
     script = script.replace(b"def build():", b"if True:").replace(b"return load(", b"load(")
     script = re.sub(rb"\]\)$", b'], build_directory=__file__.replace("setup.py", "out"))', script, flags=re.MULTILINE)
     (folder / "out").mkdir(exist_ok=True)
@@ -57,7 +57,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def _faults(folder: Path) -> list[str]:
-    """What a compiler would say of the converted sources: files that are not found, and ones that come twice."""
+    """Return a compiler's errors on the converted sources: missing files, and files that are read twice."""
     said = []
     for source in sorted(folder.rglob("*.hip")):
         reached: list[Path] = []
@@ -67,17 +67,17 @@ def _faults(folder: Path) -> list[str]:
             if path in reached:
                 continue
             reached.append(path)
-            # A PyTorch for ROCm has these headers, and not what they include.
+            # A PyTorch for ROCm has these headers, and not their includes.
             said += re.findall(r"<(?:ATen|c10)/cuda/[\w/]+\.h>", path.read_text())
             for name in re.findall(r'^#include "([^"]+)"', path.read_text(), re.MULTILINE):
-                # What the scripts name as an include folder is called so.
+                # The scripts use this name for an include folder.
                 folders = (path.parent, *folder.rglob("include"))
                 others = [Path(os.path.normpath(each / name)) for each in folders]
                 if found := [other for other in others if other.is_file()]:
                     queue.append(found[0])
                 elif name != "hip/hip_runtime.h":
                     said.append(f"{path.name}: {name} is not found")
-        # A header and its copy; those with guards may both be there.
+        # A header and its copy; both may exist if they have guards.
         headers = Counter(
             path.stem.removesuffix("_hip") for path in reached if re.search(r"#pragma once", path.read_text())
         )
@@ -86,7 +86,7 @@ def _faults(folder: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("name", sorted(CASES))
-def test_what_hipify_converts_finds_what_it_includes(built: Path, name: str) -> None:
+def test_converted_files_find_their_includes(built: Path, name: str) -> None:
     assert list((built / "after" / name).rglob("*.hip")), "nothing was converted"
     assert not _faults(built / "after" / name)
     if name in WRONG:
@@ -111,7 +111,7 @@ def test_headers_that_the_port_itself_brings_are_named(tmp_path: Path) -> None:
 
 
 def test_folders_above_the_tree_are_renamed_for_load_too(tmp_path: Path) -> None:
-    """What `load` builds is put where a path with every `cuda` made `hip` leads, whatever part of it the tree is."""
+    """The output path of `load` has every `cuda` replaced by `hip`, in any part of the tree's path."""
     files = {
         "setup.py": """\
             import os

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What host code computes with max and min once it is ported: what nvcc makes of it."""
+"""Ported host code computes max and min with nvcc's results."""
 
 import math
 import os
@@ -31,8 +31,8 @@ int main() { return differences(0.5f, 3000000000u, 5000000000ll); }
 
 
 @pytest.mark.parametrize("flags", [(), ("-DNAMESPACE",), ("-std=c++20", "-D__HIP_DEFINE_EXTENDED_HOST_MIN_MAX__=1")])
-def test_numbers_stay_what_they_are(flags: tuple[str, ...], tmp_path: Path) -> None:
-    """The compiler works the result out: main is to return 0."""
+def test_results_are_those_of_nvcc(flags: tuple[str, ...], tmp_path: Path) -> None:
+    """The compiler computes the result: main returns 0."""
     toolchains = find(os.environ, Path(sys.executable))
     if not toolchains:
         pytest.skip("NOT CHECKED with a real compiler: no hipcc (hipport toolchain install)")
@@ -43,7 +43,7 @@ def test_numbers_stay_what_they_are(flags: tuple[str, ...], tmp_path: Path) -> N
     (tmp_path / "hipport/host_math.h").write_bytes(header.read_bytes())
     for toolchain in toolchains:
         if "-std=c++20" in flags and toolchain.hip < (6, 4):
-            continue  # The macro is of newer compilers.
+            continue  # Only newer compilers have the macro.
         command = [toolchain.hipcc, "-w", "-O2", *flags, "-x", "hip", "--cuda-host-only", "-S", "-emit-llvm"]
         command += [f"--offload-arch={max(toolchain.archs)}", "main.cu", "-o", "main.ll"]
         done = compiled.run(command, cwd=tmp_path, env=toolchain.environment(os.environ))
@@ -78,7 +78,7 @@ int main() {
 
 
 def test_functions_of_the_host(tmp_path: Path) -> None:
-    """Inverses are put into C's functions again; the others are worked out here in another way."""
+    """Inverses are checked through C's functions; the others are computed here in another way."""
     if shutil.which("g++") is None:
         pytest.skip("no g++: hipport's functions for the host were not computed")
     (tmp_path / "hip").mkdir()
@@ -96,10 +96,10 @@ def test_functions_of_the_host(tmp_path: Path) -> None:
 
 
 def _off(name: str, x: float, result: float) -> float:
-    """How far the result is off, as a part of itself."""
+    """Return the relative error of the result."""
     if name in ("erfinv", "erfcinv"):
         back = math.erf(result) if name == "erfinv" else math.erfc(result)
-        # What the inverse is off by is what it gives is off by, through the slope there.
+        # The error of the inverse is the error of the function's value, divided by the slope there.
         return abs(back - x) * math.sqrt(math.pi) / 2 * math.exp(min(result * result, 700)) / max(abs(result), 1e-300)
     if name == "normcdfinv":
         return _off("erfcinv", 2 * x, -result / math.sqrt(2))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trees that were made to do harm: nothing is written outside of them, nothing waits, and names stay names."""
+"""Malicious trees: nothing is written outside of them, nothing waits, and names stay names."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ from hipport.program.project import Project
 from hipport.workspace import copies, writing
 from hipport.workspace.copies import copy_tree, write_port
 
-#: What is rewritten, and gets one of hipport's headers.
+#: A file that is rewritten, and includes one of hipport's headers.
 KERNEL = b"#include <cuda_runtime.h>\n__global__ void k(int* x) { x[0] = __shfl_down_sync(0xffffffffu, x[0], 1); }\n"
 
 
 def hipport(*words: str | Path, cwd: Path) -> tuple[int, str]:
-    """Run hipport, and return its status and what it said. It is given up on after a while."""
+    """Run hipport, and return its status and its output. There is a time limit."""
 
     def give_up(*_: object) -> None:
         raise TimeoutError(f"{words} took more than {ENDLESS} s")
@@ -59,7 +59,7 @@ def found(folder: Path) -> dict[str, bytes]:
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
-    """A tree with a kernel, beside a folder that is nobody's business."""
+    """Return a tree with a kernel, beside a folder that must not change."""
     (tmp_path / "elsewhere").mkdir()
     for name in ("warp.h", "report.json", "report.txt", "calls.json", "calls.npz"):
         (tmp_path / "elsewhere" / name).write_bytes(b"mine")
@@ -70,7 +70,7 @@ def tree(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def elsewhere(tree: Path) -> Iterator[Path]:
-    """The folder: in the end it is what it was."""
+    """Return the folder, which must be unchanged in the end."""
     folder = tree.parent / "elsewhere"
     before = found(folder)
     yield folder
@@ -104,7 +104,7 @@ def test_headers_are_not_written_through_a_link(
 def test_a_path_that_leads_out_of_its_tree_is_not_rewritten(
     tree: Path, elsewhere: Path, words: tuple[str, ...]
 ) -> None:
-    """A hook gives the names that a commit has, and a shell those that fit its pattern: links among them."""
+    """A hook passes the names in a commit, and a shell those that match its pattern: links among them."""
     (elsewhere / "x.cu").write_bytes(KERNEL)
     try:
         (tree / "x.cu").symlink_to(elsewhere / "x.cu")
@@ -118,7 +118,7 @@ def test_a_path_that_leads_out_of_its_tree_is_not_rewritten(
             status, said = hipport(*words, given, cwd=tree)
             assert status == 2 and "leads somewhere else through a link" in said
         assert found(elsewhere)["x.cu"] == KERNEL and not (elsewhere / ".hipport").exists()
-        # A folder that the user calls by a link, and a link that stays in its tree.
+        # A folder that the user names by a link, and a link that stays in its tree.
         (tree.parent / "mine").symlink_to(tree)
         (tree / "b.cu").symlink_to("a.cu")
         assert hipport(*words, "mine/b.cu" if words[0] == "rewrite" else "mine", cwd=tree.parent)[0] in (0, 1)
@@ -180,7 +180,7 @@ def test_a_copy_is_not_made_behind_a_link_of_the_tree(tree: Path, elsewhere: Pat
 def test_a_copy_where_two_names_are_one_leads_nowhere(
     tree: Path, elsewhere: Path, link: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A file system that knows no capital letters has the link `Sub` of the copy in the place of the folder `sub`."""
+    """On a case-insensitive file system, the copy has the link `Sub` in place of the folder `sub`."""
     (tree / "sub").mkdir()
     (tree / "sub/b.cu").write_bytes(KERNEL)
     made = placing.make_new_folder
@@ -200,7 +200,7 @@ def test_a_copy_where_two_names_are_one_leads_nowhere(
         copy_tree(tree, tree.parent / "copy")
 
 
-def test_what_is_given_twice_is_copied_once(tree: Path) -> None:
+def test_a_path_given_twice_is_copied_once(tree: Path) -> None:
     (tree / "sub").mkdir()
     (tree / "sub/b.cu").write_bytes(KERNEL)
     assert hipport("rewrite", "sub", ".", "sub/b.cu", "sub", "--out", "../o", cwd=tree)[0] == 0
@@ -223,7 +223,7 @@ def test_a_journal_of_the_trees_own_leads_nowhere(tree: Path, elsewhere: Path, l
     assert hipport("undo", ".", cwd=tree)[0] in (0, 2)
 
 
-def test_what_is_built_is_not_written_through_a_link(tree: Path, elsewhere: Path) -> None:
+def test_builds_are_not_written_through_a_link(tree: Path, elsewhere: Path) -> None:
     (tree / "hipport").symlink_to(elsewhere)
     copy = tree.parent / "copy"
     copy_tree(tree, copy)
@@ -233,7 +233,7 @@ def test_what_is_built_is_not_written_through_a_link(tree: Path, elsewhere: Path
         write_port(Ported(before, before, (), made), tree, copy)
 
 
-def test_what_killed_copies_left_is_not_looked_for_behind_links(tree: Path, elsewhere: Path) -> None:
+def test_remains_of_killed_copies_are_not_searched_behind_links(tree: Path, elsewhere: Path) -> None:
     elsewhere.chmod(0o500)
     (tree.parent / ".hipport-99999999~").symlink_to(elsewhere)
     assert hipport("rewrite", ".", "--out", "../o", cwd=tree)[0] == 0
@@ -258,7 +258,7 @@ READING = [
     ("scan", "."), ("rewrite", ".", "--check"), ("rewrite", ".", "--diff"), ("rewrite", "."), ("deps", "."),
     ("rewrite", ".", "--out", "../o"), ("port", ".", *NOT_RUN), ("undo",),
 ]  # fmt: skip
-#: Files that are looked for by their names.
+#: Files that are searched for by name.
 LOOKED_FOR = [
     "hipport.toml", "pyproject.toml", ".gitmodules", "setup.py", "CMakeLists.txt", "Makefile", "b.cuh", "cases.py",
     "requirements.txt", "glm/glm.hpp", ".hipport/runs/1.replacing/manifest.json", ".hipport/runs/1/manifest.json",
@@ -268,7 +268,7 @@ LOOKED_FOR = [
 
 @pytest.mark.parametrize("kind", ["pipe", "zero"])
 @pytest.mark.parametrize("name", LOOKED_FOR)
-def test_nothing_waits_for_what_is_no_file(tree: Path, name: str, kind: str) -> None:
+def test_nothing_waits_for_pipes_and_devices(tree: Path, name: str, kind: str) -> None:
     (tree / "a.cu").write_bytes(KERNEL + b'#include "b.cuh"\n')
     (tree / "list").write_text("-r requirements.txt\n")
     if name == "rules.toml":
@@ -285,8 +285,8 @@ def test_nothing_waits_for_what_is_no_file(tree: Path, name: str, kind: str) -> 
 
 
 @pytest.mark.parametrize("read", [reading.read, reading.opened, reading.digest])
-def test_what_is_no_file_is_not_opened(tmp_path: Path, read: Callable[[Path], object]) -> None:
-    """Not for a moment: to open a device may do something, and one that never ends fills the memory."""
+def test_pipes_and_devices_are_not_opened(tmp_path: Path, read: Callable[[Path], object]) -> None:
+    """Not even for a moment: opening a device may have an effect, and an endless one fills the memory."""
     os.mkfifo(tmp_path / "pipe")
     for name, leads in (("zero", "/dev/zero"), ("null", "/dev/null"), ("link", "pipe"), ("folder", ".")):
         (tmp_path / name).symlink_to(leads)
@@ -369,11 +369,11 @@ def make_deep(top: Path, depth: int) -> None:
     os.close(descriptor)
 
 
-# --- What was killed --------------------------------------------------------------------------------------------------
+# --- Killed runs ------------------------------------------------------------------------------------------------------
 
 
 def killed_rewrite(root: Path) -> None:
-    """Rewrite, and be killed once everything is replaced and nothing is said to be done."""
+    """Rewrite, and be killed after all replacements and before the record of their end."""
     code = (
         "import os, signal, sys\nfrom pathlib import Path\n"
         "from hipport import api\nfrom hipport.workspace import writing\n"
@@ -405,7 +405,7 @@ READ_ONLY = [
 
 
 @pytest.mark.parametrize("below", [False, True])
-def test_what_a_killed_run_left_is_not_read_as_the_tree(tree: Path, below: bool) -> None:
+def test_remains_of_a_killed_run_are_not_read_as_the_tree(tree: Path, below: bool) -> None:
     (tree / "sub").mkdir()
     (tree / "sub/b.cu").write_bytes(KERNEL)
     killed_rewrite(tree)
@@ -425,7 +425,7 @@ def test_a_rewrite_below_takes_back_what_was_killed_above(tree: Path) -> None:
     assert (tree / "a.cu").read_bytes() == KERNEL != (tree / "sub/b.cu").read_bytes()
 
 
-def test_what_was_killed_further_down_is_said(tree: Path) -> None:
+def test_a_killed_run_further_down_is_reported(tree: Path) -> None:
     (tree / "sub").mkdir()
     (tree / "sub/b.cu").write_bytes(KERNEL)
     killed_rewrite(tree / "sub")
@@ -451,14 +451,14 @@ NAMES = {
 
 
 def assert_harmless(said: str) -> None:
-    """Nothing that a terminal or a CI would act on."""
+    """Check that the output contains nothing that a terminal or a CI acts on."""
     assert re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2028\u2029\udc80-\udcff]", said) is None, ascii(said)
     assert re.search(r"^\s*::|##(vso|teamcity)?\[", said, re.MULTILINE) is None, said
 
 
 @pytest.mark.parametrize("name", NAMES.values(), ids=NAMES)
 def test_names_stay_names(tree: Path, name: str) -> None:
-    # Something for a person, something refused, something skipped, a script, a folder of the name.
+    # Work for a person, a refused file, a skipped one, a script, a folder of the name.
     (tree / name).write_bytes(KERNEL + b"void f() { cudaDeviceFlushGPUDirectRDMAWrites(a, b); }\n")
     (tree / f"{name[:-3]}.h").write_bytes(b"\0")
     (tree / f"d{name}").mkdir()
@@ -478,7 +478,7 @@ def test_names_stay_names(tree: Path, name: str) -> None:
     assert_harmless((tree.parent / "o/hipport-port.txt").read_text())
 
 
-def test_what_a_file_says_stays_on_its_line(tree: Path) -> None:
+def test_text_of_a_file_stays_on_its_line(tree: Path) -> None:
     (tree / "hipport.toml").write_text('"a\\n::error::x\\u001b" = 1\n')
     status, said = hipport("scan", ".", cwd=tree)
     assert status == 2
@@ -533,7 +533,7 @@ def test_a_tree_with_a_conflict_is_refused_as_a_whole(tree: Path, name: str, end
         b"k<<<<<<< a\n=======\n>>>>>>> b\n",
     ],
 )
-def test_what_only_looks_like_a_conflict_is_none(tree: Path, text: bytes) -> None:
+def test_text_that_only_looks_like_a_conflict_is_none(tree: Path, text: bytes) -> None:
     (tree / "b.cu").write_bytes(b"/*\n" + text + b"*/\n")
     assert hipport("rewrite", ".", "--check", cwd=tree)[0] == 1
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The parser of asm statements and of PTX, and what stands for each instruction that the table has."""
+"""The parser of asm statements and of PTX, and the C++ of each instruction in the table."""
 
 import json
 import os
@@ -52,7 +52,7 @@ def port(*texts: str, kind: type[Cpp] = Cuda) -> Ported:
 
 
 def ported(text: str) -> str:
-    """The text after the pass, without its `#include`."""
+    """Return the text after the pass, without its `#include`."""
     return re.sub(r'#include "hipport/ptx.h"\n', "", port(text).project.sources[0].text.decode())
 
 
@@ -62,13 +62,13 @@ def found(text: str) -> list[Statement]:
 
 
 def in_cpp(text: str, outputs: str = "=r", inputs: str = "r r r r") -> list[str]:
-    """The lines for PTX whose outputs are x0, x1, ... and whose inputs are a, b, ..., with these constraints."""
+    """Return the C++ lines for PTX with outputs x0, x1, ... and inputs a, b, ..., with these constraints."""
     outs = [Operand(b"", each.encode(), b"x%d" % i) for i, each in enumerate(outputs.split())]
     ins = [Operand(b"", each.encode(), b"abcdefgh"[i : i + 1]) for i, each in enumerate(inputs.split())]
     return [line.decode().replace("hipport::ptx::", "") for line in translate(parse(text.encode()), outs, ins).lines]
 
 
-# ---- where asm statements are
+# ---- places of asm statements
 
 
 def test_parts_of_a_statement() -> None:
@@ -231,13 +231,13 @@ def test_numbers_without_a_value_of_cpp() -> None:
     assert in_cpp("mov.f64 %0, 0d7FF8000000000000;", "=d", "") == ["x0 = as<double>(0x7FF8000000000000ull)"]
 
 
-def test_opcodes_of_what_cannot_be_parsed() -> None:
+def test_opcodes_of_unparsable_text() -> None:
     text = b"{ LAB: @p bra LAB; // mov.u32\n mbarrier.try_wait.b64 %p, [%0];\n } /* add.u32 */ cp.async.bulk.2d.x::y"
     assert opcodes(b"@p lop3 .b32 %0") == [b"lop3.b32"]
     assert opcodes(text) == [b"LAB", b"mbarrier.try_wait.b64", b"cp.async.bulk.2d.x::y"]
 
 
-# ---- C++ for it
+# ---- the C++
 
 
 @pytest.mark.parametrize(
@@ -287,7 +287,7 @@ def test_outputs_that_may_be_inputs_are_written_last() -> None:
         "x1 = mul_hi_u32(a, b)",
         "x0 = out0",
     ]
-    # Nothing is read but what the text itself declares, or the output.
+    # Only declarations of the text itself are read, or the output.
     assert in_cpp("add.u32 %0, %1, 1; add.u32 %0, %0, %0;", "=r", "r") == ["x0 = add_u32(a, 1)", "x0 = add_u32(x0, x0)"]
     assert in_cpp("mov.u32 %0, 1; mov.u32 %1, 2;", "=r =r", "r") == ["x0 = 1", "x1 = 2"]
 
@@ -434,7 +434,7 @@ def test_macros_that_are_given_instructions_in_other_files() -> None:
 )
 def test_macros_of_more_than_a_statement_are_written_out_where_they_are_used(text: str, comes_to: str) -> None:
     result = port(text)
-    # By the comment a later run knows uses that upstream adds.
+    # A later run recognizes new uses by the comment.
     beginning = '// hipport wrote F out at its uses\n#include "hipport/ptx.h"\n'
     assert result.project.sources[0].text.decode() == beginning + comes_to
 
@@ -520,7 +520,7 @@ def keys() -> list[str]:
 
 
 @pytest.mark.parametrize("key", keys())
-def test_keys_are_patterns_of_what_they_stand_for(key: str) -> None:
+def test_keys_are_patterns_of_their_opcodes(key: str) -> None:
     names = list(expanded(key))
     assert len(names) == len(set(names))
     for name in names:
@@ -548,8 +548,8 @@ def test_refused_is_not_translated() -> None:
         assert family["why"] and family["instead"]
 
 
-def test_what_is_tested_is_written_and_emulated_forms_are_for_review() -> None:
-    """Each instruction that test_ptx_helpers.py runs becomes a call of the function that it runs for it."""
+def test_tested_instructions_are_translated_and_emulated_forms_are_review() -> None:
+    """Each instruction that test_ptx_helpers.py runs becomes a call of the same function."""
     recorded = json.loads((Path(__file__).parent / "test_ptx_helpers.json").read_text(encoding="utf-8"))
     emulated = set()
     for name, column in columns().items():
@@ -560,18 +560,18 @@ def test_what_is_tested_is_written_and_emulated_forms_are_for_review() -> None:
         written = translate(parse(text.encode()), outputs, inputs, place=Place(carry_escapes=False))
         calls = set(re.findall(r"hipport::ptx::(\w+)\(", column.call()))
         lines = b"\n".join(written.lines).decode()
-        # Of words, what is selected by default has no function.
+        # The default selection of words has no function.
         assert calls <= set(re.findall(r"hipport::ptx::(\w+)\(", lines)), name
         if any("relies on the PTX manual" in why for why in written.assumes):
             emulated.add(name)
         elif "approx" not in name and ".full" not in name:
             assert not written.assumes, name
     assert set(recorded["unlike the manual"]) <= emulated
-    # The forms are families: what is not known to differ is in them too, but not most of all.
+    # The forms are families: they include forms that do not differ, but these are a minority.
     assert len(emulated) < 800
 
 
-# ---- anything at all
+# ---- arbitrary text
 
 _FRAGMENTS = st.sampled_from(
     'asm( asm volatile( __asm__ ( "add.u32 %0, %1, %2;" "{ .reg .pred p;" "}" : :: , "=r"(x) "r"(a[i]) [n]"+l"(*p) '
@@ -593,7 +593,7 @@ def test_any_cpp_is_survived(fragments: list[str]) -> None:
     result = port(text)
     assert not any(each.rule.endswith("/failed") for each in result.reported), result.reported
     assert not any("defect" in each.reason for each in result.reported), result.reported
-    # What is not in a statement that was replaced is where it was.
+    # Text outside of replaced statements stays in its place.
     source = result.project.sources[0]
     kept = source.before.text if source.before is not None else source.text
     for edit in sorted(source.edits, reverse=True):
@@ -624,7 +624,7 @@ def test_any_bytes_are_parsed_or_refused(text: bytes) -> None:
 
 
 def test_every_instruction_of_the_table_has_an_operation() -> None:
-    """What is special about an opcode is not about one that the table has as it is."""
+    """Special cases of opcodes do not apply to opcodes that the table has."""
     for key in keys():
         for name in expanded(key):
             known = signature(name.encode())
@@ -637,14 +637,14 @@ def test_every_instruction_of_the_table_has_an_operation() -> None:
             assert len(each.sources) == len(types) and (each.result is None) == (result == b"-"), name
 
 
-# ---- what the C++ does
+# ---- effects of the C++
 
 MASK = 0xFFFFFFFF
 
 
 @dataclass
 class Program:
-    """An asm statement of random instructions on six words, and what it makes of them."""
+    """An asm statement of random instructions on six words, and their results."""
 
     random: Random
     lines: list[str] = field(default_factory=list)
@@ -653,7 +653,7 @@ class Program:
 
     def __post_init__(self) -> None:
         choose = self.random
-        # Names of the six words; an input may be another name of an output.
+        # Names of the six words; an input may alias an output.
         self.words = [*choose.sample(range(6), 2), *(choose.randrange(6) for _ in range(3))]
         self.both = [choose.random() < 0.5 for _ in range(2)]
         self.calls = [choose.random() < 0.2 for _ in range(3)]
@@ -732,7 +732,7 @@ class Program:
         return after
 
 
-#: Declarations, an asm statement, what is looked at, and what it must be by PTX's manual.
+#: Declarations, an asm statement, the value to test, and its right value by PTX's manual.
 SINGLE = [
     ("unsigned x;", 'asm("cvt.s16.u32 %0, %1;" : "=r"(x) : "r"(0x18000));', "x", 0xFFFF8000),
     ("unsigned x;", 'asm("cvt.u16.u32 %0, %1;" : "=r"(x) : "r"(0x18000));', "x", 0x8000),
@@ -772,7 +772,7 @@ def test_types_are_those_of_registers(tmp_path: Path) -> None:
         assert int(each) == case[3], case
 
 
-def test_cpp_does_what_the_instructions_do(tmp_path: Path) -> None:
+def test_the_cpp_has_the_effects_of_the_instructions(tmp_path: Path) -> None:
     if shutil.which("g++") is None:
         pytest.skip("NOT CHECKED that what inline_ptx writes does what the PTX does: no g++")
     random = Random(1)
@@ -815,7 +815,7 @@ COMPARISONS = {
 
 
 def every_instruction() -> list[str]:
-    """PTX with every opcode of the table, and more whose functions are put together from parts."""
+    """Return PTX with every opcode of the table, and more whose functions are put together from parts."""
     found = []
     for key in keys():
         for name in expanded(key):

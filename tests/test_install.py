@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`pip install` of rewritten source packages, as users do it, with a PyTorch that takes itself for one for ROCm.
+"""`pip install` of rewritten source packages, like users do, with a PyTorch that acts as one for ROCm.
 
-The code objects are in what is installed. Nothing of it can be run: `hipport verify` does that, on a CPU.
+The installed files contain the code objects. They cannot be run here: `hipport verify` runs kernels, on a CPU.
 """
 
 import importlib.util
@@ -22,20 +22,21 @@ from source_packages import PACKAGES, UNITS, unpacked, without_cuda
 
 HERE = Path(__file__).parent
 ARCHS = ("gfx942", "gfx1100")
-#: The executor's stand-ins for PyTorch's largest headers, which are enough for operators.
+#: The executor's stand-ins for PyTorch's largest headers, which are sufficient for operators.
 LIGHT = HERE.parent / "src/hipport/executor/native/include/torch_light"
-#: Of the libraries of these, those that are not built: their kernels are run in test_verify_packages.py, and what they
-#: are compiled with is that of the others.
+#: Libraries of these that are not built: test_verify_packages.py runs their kernels, and their compilation resembles
+#: the others'.
 LEFT_OUT = {"torch-scatter": ("segment_coo",), "torch-cluster": ("grid", "knn", "nearest", "rw")}
-#: One package shows that pip builds what was rewritten. The setup.py of torch-spline-conv, torch-scatter's and
-#: torch-cluster's too, is run in test_verify_packages.py.
+#: One package shows that pip builds rewritten packages. test_verify_packages.py runs the setup.py of torch-spline-conv,
+#: and torch-scatter's and torch-cluster's too.
 FURTHER = ("torch-scatter", "torch-cluster", "torch-spline-conv")
 _ALL_TYPES = r"(?<=AT_DISPATCH_)ALL_TYPES_AND2?\(at::ScalarType::Half,( at::ScalarType::BFloat16,)?"
-#: What is written for less in files of these: the pattern, and how often it is there.
+#: Reductions of files of these packages: the pattern, and the number of its matches.
 FEWER = {
-    # Its kernels are compiled for each number of dimensions and neighbors up to 8 and 32: a few of those are enough.
+    # Its kernels are compiled for each number of dimensions and neighbors up to 8 and 32: a few of those are
+    # sufficient.
     "chamferdist": (("chamferdist/knn.cu", r"(?<=_MAX_)([DK]) = \d+;", r"\1 = 3;", 5),),
-    # Nearly all of the rest are types of numbers. Atomics differ by the size of the type, and by what adds.
+    # Most of the rest are types of numbers. Atomics depend on the size of the type, and on the addition.
     "torch-scatter": (
         (
             "csrc/cuda/scatter_cuda.cu",
@@ -53,7 +54,7 @@ pytestmark = [pytest.mark.toolchain, pytest.mark.network]
 
 @pytest.fixture(scope="module")
 def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """What pip is run in: the stand-in for PyTorch for ROCm, a hipcc, and two architectures."""
+    """Return pip's environment: the stand-in for PyTorch for ROCm, a hipcc, and two architectures."""
     found = importlib.util.find_spec("torch")
     if found is None or found.origin is None:
         pytest.skip("PyTorch is not installed: that a rewritten tree can be installed was NOT checked")
@@ -61,7 +62,7 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         hipcc = toolchains.choose(toolchains.find(os.environ), ARCHS)
     except toolchains.NoToolchain as missing:
         pytest.skip(f"no hipcc for {ARCHS}: that a rewritten tree can be installed was NOT checked: {missing}")
-    # For the linker: PyTorch for CPUs has no such libraries, and hipcc knows where its own is.
+    # For the linker: PyTorch for CPUs has no such libraries, and hipcc knows its own place.
     libraries = tmp_path_factory.mktemp("libraries")
     for name in ("c10_hip", "torch_hip", "amdhip64"):
         made = ["g++", "-shared", "-o", str(libraries / f"lib{name}.so"), "-x", "c++", os.devnull]
@@ -74,13 +75,13 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         "PYTORCH_ROCM_ARCH": ";".join(ARCHS),
         "LIBRARY_PATH": str(libraries),
         "MAX_JOBS": "2",
-        # What scripts that have it are told where there is no GPU, for ROCm as for CUDA.
+        # The variable that scripts read on machines without a GPU, for ROCm as for CUDA.
         "FORCE_CUDA": "1",
     }
 
 
 def rewritten(package: str, folder: Path) -> Path:
-    """Return the source tree of a package, rewritten. What its setup.py needs is there."""
+    """Return the source tree of a package, rewritten. Its setup.py has the files that it needs."""
     (source,) = (each for each in PACKAGES if each.partition("==")[0] == package)
     (tree,) = unpacked(folder, [source]).values()
     for path, pattern, with_what, count in FEWER.get(package, ()):
@@ -97,7 +98,7 @@ def rewritten(package: str, folder: Path) -> Path:
 
 
 def install(tree: Path, target: Path, environment: dict[str, str]) -> list[Path]:
-    """Install the tree, and return the shared objects that came of it."""
+    """Install the tree, and return the resulting shared objects."""
     options = ["--no-build-isolation", "--no-deps", "--no-index", "--disable-pip-version-check", "--quiet"]
     command = [sys.executable, "-m", "pip", "install", *options, "--target", str(target), str(tree)]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
@@ -106,7 +107,7 @@ def install(tree: Path, target: Path, environment: dict[str, str]) -> list[Path]
 
 
 def kernels(path: Path, environment: dict[str, str], scratch: Path) -> dict[str, set[str]]:
-    """Return the kernels in a shared object, by the architecture that their code is for."""
+    """Return the kernels in a shared object, by the architecture of their code."""
 
     def run(*command: str | Path) -> str:
         return subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
@@ -132,12 +133,12 @@ def kernels(path: Path, environment: dict[str, str], scratch: Path) -> dict[str,
 def test_a_package_is_installed_with_code_for_both_wavefronts(
     package: str, environment: dict[str, str], tmp_path: Path
 ) -> None:
-    # Three of them build each file twice, for a CPU too, unless they are told not to.
+    # Three of them build each file twice, for a CPU too, unless a variable is set.
     environment = {**environment, "FORCE_ONLY_CUDA": "1"}
     compiler = str(without_cpp(tmp_path))
     environment |= {"CXX": compiler, "CC": compiler, "CFLAGS": f"-O0 -g0 -I{LIGHT}"}
     objects = install(rewritten(package, tmp_path), tmp_path / "installed", environment)
-    # An extension has a shared object of its own, and these have at most one CUDA unit each.
+    # Each extension has its own shared object, and these have at most one CUDA unit each.
     found = [each for path in objects if (each := kernels(path, environment, tmp_path))]
     assert len(found) == UNITS[package] - len(LEFT_OUT.get(package, ()))
     for each in found:
@@ -146,9 +147,9 @@ def test_a_package_is_installed_with_code_for_both_wavefronts(
 
 
 def without_cpp(folder: Path) -> Path:
-    """Return a compiler that makes nothing of C++: what of the packages is not CUDA takes most of the time.
+    """Return a compiler that skips C++: the packages' other files take most of the time.
 
-    That C++ which was ported compiles is seen with the examples, in test_verify_examples.py and test_site.py.
+    The examples show that ported C++ compiles, in test_verify_examples.py and test_site.py.
     """
     compiler = folder / "c++"
     compiler.write_text(

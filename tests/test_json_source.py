@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""JSON with and without comments: what is read, and where it stands."""
+"""JSON with and without comments: the values, and their places."""
 
 from __future__ import annotations
 
@@ -62,6 +62,6 @@ def test_comments_and_trailing_commas_are_no_errors() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "{", '{"a" "b"}', '{"a": nvidia}', "[1,,2]", '"\\"'])
-def test_what_is_no_json_has_no_entries(text: str) -> None:
+def test_invalid_json_has_no_entries(text: str) -> None:
     read = Json(PurePosixPath("a.json"), text.encode())
     assert (read.errors, read.entries) == (1, ())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is worked out of device code: calls, conditions, and which values differ by thread."""
+"""The analysis of device code: calls, conditions, and values that vary by thread."""
 
 import pickle
 import re
@@ -81,15 +81,15 @@ def test_device_functions_are_found_by_macros_of_other_files() -> None:
 def test_agreement_is_of_the_block_of_a_warp_or_of_one_thread() -> None:
     kernels, kernel = parsed()
     found = [[kernels.agreement(kernel, each) for each in call.arguments] for call in probes(kernel)]
-    # The loop's own i; the inner i; the result of an atomic.
+    # The loop's own i; the inner i; the result of an atomic operation.
     assert found[:3] == [[BLOCK], [1], [1]]
-    # old is what shared[0] is from its last assignment on; `tid < 64` parts no wavefront, but the block.
+    # old is the value of shared[0] since its last assignment; `tid < 64` divides no wavefront, but the block.
     assert found[3] == [BLOCK, 64, WARP, 1, WARP, BLOCK, 1, 1, BLOCK, 1, 1]
     assert found[4] == [BLOCK, WARP, WARP, 1, BLOCK]
 
 
 def test_agreement_follows_values_through_functions_that_call_each_other() -> None:
-    """What is known of a function that is still looked at is an assumption; none is left behind as a result."""
+    """Facts about a function under analysis are assumptions; none is kept as a result."""
     text = b"""
     __device__ unsigned before(int lane) { return (1u << lane) - 1; }
     __device__ int counted(int n, int lane) { return n == 0 ? lane : counted(n - 1, lane) + before(n); }
@@ -107,10 +107,11 @@ def test_agreement_follows_values_through_functions_that_call_each_other() -> No
     project = Project((Cuda(PurePosixPath("a.cu"), text),))
     kernels = Kernels.of(project)
     kernel = kernels.functions(source(project, "a.cu"))[-1]
-    # None of them asks for a thread's number: what they return is as much a thread's own as what they are given here.
+    # None of them reads a thread's number: their results vary as much as their arguments here.
     own = [1, 1, BLOCK, BLOCK, 1, BLOCK, 1]
     assert [kernels.agreement(kernel, each) for each in probes(kernel)[0].arguments] == own
-    # What `before` gives there is not used, and the clock is not in what `even` gives for the block's number.
+    # The result of `before` is not used there, and the clock does not reach the result of `even` for a uniform
+    # argument.
     asking = text.replace(b"return (1u", b"return clock() + (1u").replace(b"return n == 0", b"before(0); return n == 0")
     project = Project((Cuda(PurePosixPath("a.cu"), asking),))
     kernels = Kernels.of(project)
@@ -132,7 +133,7 @@ def test_conditions_and_exits() -> None:
 
     assert conditions(one) == [(b"lane == 0", True, False), (b"n > 0", True, True)]
     assert conditions(two) == [(b"flag", True, False), (b"lane == 0", False, False), (b"n > 0", True, True)]
-    # The `break` comes before the others in the next turn; in the branch of its own it is exclusive with probe(1).
+    # The `break` precedes the others in the next iteration; in its own branch it is exclusive with probe(1).
     assert [kernel.text(each) for each in kernel.exits_before(three.node)] == [b"return;", b"break;"]
     assert [kernel.text(each) for each in kernel.exits_before(one.node)] == [b"return;"]
 
@@ -194,7 +195,7 @@ def test_one_warp_and_one_thread(guard: str, warp: bool, thread: bool) -> None:
     ],
 )
 def test_one_thread_is_not_taken_for_granted(code: bytes, thread: bool) -> None:
-    # What changes a variable by a reference, what makes a truth of a number, returns that not all threads come by.
+    # A change through a reference, a conversion to bool, returns that some threads do not reach.
     text = (
         b"__device__ void by_value(int t) { t /= 2; }\n__device__ void half_of(int n, int& t) { t /= 2; }\n"
         b"__global__ void f(int n) { " + code.replace(b"HERE", b"probe()") + b" }\n"
@@ -261,7 +262,7 @@ def one_thread(text: bytes) -> bool:
         ("of<int, pair<int, int>>(n)", BLOCK),
     ],
 )
-def test_what_could_be_a_template_is_a_comparison(condition: str, agreement: int) -> None:
+def test_possible_templates_are_comparisons(condition: str, agreement: int) -> None:
     text = "template <class T, class U> __device__ bool of(int n) { return n > 1; }\n"
     text += f"__global__ void k(P* p, int n, int m) {{ int tid = threadIdx.x; if ({condition}) probe(1); }}"
     kernels, _ = parsed(text.encode())
@@ -271,7 +272,7 @@ def test_what_could_be_a_template_is_a_comparison(condition: str, agreement: int
     assert not probe.function.source.errors
 
 
-def test_what_calls_itself_ends() -> None:
+def test_recursion_ends() -> None:
     text = b"__device__ int f(int n) { return n ? g(n - 1) : threadIdx.x; } __device__ int g(int n) { return f(f(n)); }"
     project = Project((Cuda(PurePosixPath("a.cu"), text),))
     kernels = Kernels.of(project)
@@ -317,7 +318,7 @@ def test_a_project_with_kernels_is_pickled_without_trees() -> None:
         (b"tid % n < 32", 1),
     ],
 )
-def test_lanes_agree_as_far_as_they_share_a_value(value: bytes, agreed: int) -> None:
+def test_uniformity_is_that_of_the_shared_value(value: bytes, agreed: int) -> None:
     text = (
         b"__global__ void k(int n) { int tid = threadIdx.x; auto tile = cg::tiled_partition<4>(block);"
         b" unsigned peers = __match_any_sync(~0u, tid); probe(" + value + b"); }"
@@ -362,7 +363,7 @@ def test_functions_with_elements_are_found_before_their_files_are_parsed(code: b
         b"__device__ void g(float *s) { if (s < f) { s[0] = 1; } }",
     ],
 )
-def test_functions_without_elements_are_told_before_their_files_are_parsed(code: bytes) -> None:
+def test_functions_without_elements_are_excluded_before_their_files_are_parsed(code: bytes) -> None:
     project = named(code)
     source = project.sources[1]
     assert isinstance(source, Cuda)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Critical sections stay in the loops that wait for their locks, in what hipcc makes of the fixtures of spin_locks."""
+"""Critical sections stay in the loops that wait for their locks, in hipcc's code for the fixtures of spin_locks."""
 
 import os
 import re
@@ -16,7 +16,7 @@ from hipport.toolchain.toolchains import find
 from hipport_passes.device import spin_locks
 
 FOLDER = Path(__file__).parent.parent / "fixtures" / "spin_locks"
-#: The newest and the oldest, each for one of the wavefront sizes.
+#: The newest and the oldest release, each for one of the wavefront sizes.
 TOOLCHAINS = sorted({each.hip: each for each in find(os.environ, Path(sys.executable))}.items(), reverse=True)
 COMPILERS = [
     (each.hipcc, arch)
@@ -35,11 +35,11 @@ def assembly(folder: Path, text: bytes, hipcc: Path, arch: str) -> dict[str, str
 
 
 def ends_in_loop(kernel: str) -> bool:
-    """Whether control may go from the last store, which gives the lock back, to where a lock is taken."""
+    """Return whether control may go from the last store, which releases the lock, to the place where it is taken."""
     lines = kernel.splitlines()
     stores = [i for i, line in enumerate(lines) if re.match(r"\s*(global|flat)_(store|atomic_swap)", line)]
     labels = {line.split(":")[0]: i for i, line in enumerate(lines) if re.match(r"\.LBB\w+:", line)}
-    # The branch back may stand at a label before it, where the blocks meet.
+    # The branch back may follow a label before it, at which the blocks join.
     seen: set[int] = set()
     todo = [stores[-1] + 1]
     while todo:
@@ -65,10 +65,10 @@ def test_the_unlock_is_in_the_loop(hipcc: Path, case: str, arch: str, tmp_path: 
         (tmp_path / file.path).parent.mkdir(exist_ok=True)
         (tmp_path / file.path).write_bytes(file.text)
     after = assembly(tmp_path, ported.project.sources[0].text, hipcc, arch)
-    # What comes last in `functions` is one thread's, and in no loop.
+    # The last of `functions` are for one thread, and in no loop.
     wrong = [name for name, kernel in after.items() if not ends_in_loop(kernel) and "functions" not in name]
     assert after and not wrong
     if case == "inside":
-        # The check tells one from the other: with its flag in sight of the compiler, the loop hangs.
+        # The check distinguishes them: with a flag that the compiler sees, the loop hangs.
         before = assembly(tmp_path, fixture.before.text, hipcc, arch)
         assert sum(not ends_in_loop(kernel) for kernel in before.values()) >= 3

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What uses of macros stand for."""
+"""The expansions of macros at their uses."""
 
 from pathlib import PurePosixPath
 
@@ -43,7 +43,7 @@ TEXT = b"""
         (b"ALIAS", [b"n", b"m"], [b"((n) + (m))"]),
         (b"MANY", [b"n", b"m", b"k"], [b"f(n, m, k)"]),
         (b"MANY", [b"n"], [b"f(n, )"]),
-        # Not as it is defined: the words that may be in it.
+        # Not used as it is defined: the words that it may contain.
         (b"SUM", [b"n"], [b"n; SUM; b; a;"]),
         (b"MANY", [], [b"MANY; __VA_ARGS__; x; f;"]),
         (b"LANE", [b"n"], [b"(threadIdx.x & 31)(n)"]),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makefiles: lines are what make takes them for; ported, they run what they ran with CUDA, and hipcc without it."""
+"""Makefiles: lines are those that make sees; ported, they run the same as before with CUDA, and hipcc without it."""
 
 import os
 import re
@@ -62,7 +62,7 @@ def test_values() -> None:
 
 
 @pytest.mark.parametrize("text", ["endif\n", "ifdef A\n", "else\n", "define a\n", "endef\n", "if A\nendif\n"])
-def test_what_does_not_match_is_an_error(text: str) -> None:
+def test_unbalanced_text_is_an_error(text: str) -> None:
     assert _make(text).errors > 0
 
 
@@ -100,7 +100,7 @@ CHANGED = [each for each in FIXTURES if each.after != each.before.text]
 
 @pytest.mark.skipif(shutil.which("make") is None, reason="NOT CHECKED: there is no make here")
 @pytest.mark.parametrize("case", CHANGED, ids=str)
-def test_with_cuda_all_is_as_it_was(case: object, tmp_path: Path) -> None:
+def test_with_cuda_nothing_changes(case: object, tmp_path: Path) -> None:
     (fixture,) = (each for each in CHANGED if each is case)
     before = _dry_run(tmp_path / "before", fixture.before.text)
     after = _dry_run(tmp_path / "after", fixture.after, "USE_HIP=0")
@@ -120,7 +120,7 @@ def test_hipcc_gets_no_flag_of_nvcc(case: object, tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(shutil.which("make") is None, reason="NOT CHECKED: there is no make here")
-def test_what_hipport_builds_is_read_from_the_ported_makefile(tmp_path: Path) -> None:
+def test_hipports_builds_follow_the_ported_makefile(tmp_path: Path) -> None:
     (fixture,) = (each for each in FIXTURES if str(each) == "makefile/program")
     _dry_run(tmp_path / "tree", fixture.after)
     commands = dry_run(tmp_path / "tree", os.environ, lambda flags: flags)
@@ -136,8 +136,8 @@ def test_a_second_run_leaves_new_lines_alone_that_are_right_and_ports_those_that
     assert b"\nNVCCFLAGS = -O2\nifeq ($(USE_HIP),1)\nNVCCFLAGS += -gline-tables-only\nelse\n" in again.text
 
 
-def test_flags_say_that_a_compiler_from_elsewhere_is_nvcc() -> None:
-    """As in a makefile that gets its compiler from the one that calls it."""
+def test_flags_show_that_a_compiler_from_elsewhere_is_nvcc() -> None:
+    """As in a makefile that gets its compiler from its caller."""
     (source,) = run(
         Project((_make("CC = cc\nCFLAGS = -O3 --x cu\n.c.o:\n\t$(CC) -c $(CFLAGS) $<\n"),)), (makefile.PASS,)
     ).project.sources

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What cannot work is said at once, in words that help, with exit status 2."""
+"""Impossible requests are refused at once, with a helpful message and exit status 2."""
 
 import os
 import sys
@@ -37,13 +37,13 @@ def extension(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("more", [[], ["--mutation-score"], ["--", "argument"]])
 @pytest.mark.parametrize("file", ["", "ext.cu"])
-def test_an_extension_without_cases_is_told_how_to_come_by_some(extension: Path, more: list[str], file: str) -> None:
+def test_an_extension_without_cases_gets_advice(extension: Path, more: list[str], file: str) -> None:
     message = said("verify", str(extension / file), *more)
     assert "cases.py" in message and "PACKAGE" in message and "hipport record" in message
     assert "No such file" not in message
 
 
-def test_a_file_with_cases_that_is_not_there_says_so_too(extension: Path) -> None:
+def test_a_missing_file_with_cases_is_reported_too(extension: Path) -> None:
     message = said("verify", str(extension), "--cases", str(extension / "mine.py"))
     assert "mine.py is not there" in message and "hipport record" in message
 
@@ -77,7 +77,7 @@ def test_a_python_that_cannot_be_run(
 
 @pytest.fixture
 def bare(tmp_path: Path) -> Path:
-    """A Python without any package."""
+    """Return a Python without any package."""
     python = tmp_path / "bare" / "python"
     python.parent.mkdir()
     python.write_text(f'#!/bin/sh\nexec {sys.executable} -S "$@"\n')

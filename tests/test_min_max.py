@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What device code computes with min and max of two types of integers, once it is ported: what nvcc makes of it."""
+"""Ported device code computes min and max of two types of integers with nvcc's results."""
 
 import os
 import sys
@@ -17,7 +17,7 @@ from hipport.core.edits import Edit, Span
 from hipport.engine.outcomes import Ported
 from hipport.toolchain.toolchains import find
 
-# The types that nvcc 13.0 gives these calls; it takes this text as it stands.
+# The types of these calls with nvcc 13.0; it accepts this text unchanged.
 TYPES = b"""#include <cuda_runtime.h>
 #include <type_traits>
 #define IS(type, call) static_assert(std::is_same<decltype(call), type>::value, #call)
@@ -57,7 +57,7 @@ def test_types_are_those_of_cuda(tmp_path: Path) -> None:
             done = compiled.run(command, cwd=tmp_path, env=environment)
             said[name] = done.stderr
         assert "error" not in said["main.cu"], (toolchain.hip, said["main.cu"])
-        # What this is for: HIP's own are doubles.
+        # The reason for this pass: HIP's own results are doubles.
         assert "error" in said["unported.cu"], toolchain.hip
 
 
@@ -81,7 +81,7 @@ int main() {
 
 @pytest.mark.parametrize("with_header", [True, False])
 def test_values_are_those_of_cuda(with_header: bool, tmp_path: Path) -> None:
-    """Also on the executor, which has for HIP what HIP has: without the header it says so."""
+    """Also on the executor, whose HIP has HIP's functions: without the header it reports the difference."""
 
     def port(paths: Sequence[Path]) -> Ported:
         ported = api.rewrite(paths)

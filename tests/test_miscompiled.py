@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What clang 21 made wrong machine code of, looked at in what hipcc writes at -O3: hipport's headers, and user code."""
+"""Code that clang 21 miscompiled, checked in hipcc's output at -O3: hipport's headers, and user code."""
 
 import os
 import re
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.toolchain
 
 ROOT = Path(__file__).parent.parent
 INCLUDE = ROOT / "src/hipport/include"
-# Two dots of mixed signs, and enough beside them for the compiler to take all of it for sums of unsigned bytes.
+# Two dots of mixed signs, and enough code beside them for the compiler to treat all as sums of unsigned bytes.
 DOTS = r"""
 #include <hipport/ptx.h>
 extern "C" __global__ void dots(const unsigned* as, const unsigned* bs, const unsigned* cs, int n, unsigned* out) {
@@ -30,7 +30,7 @@ extern "C" __global__ void dots(const unsigned* as, const unsigned* bs, const un
   out[3 * n + i] = hipport::ptx::bfe_u32(a, b & 255u, 8);
 }
 """
-# A field, and a shift that is clamped by the same number.
+# A field, and a shift that the same number clamps.
 FIELDS = r"""
 #include <hipport/ptx.h>
 extern "C" __global__ void fields(const unsigned* a, const unsigned* c, unsigned* out) {
@@ -40,7 +40,7 @@ extern "C" __global__ void fields(const unsigned* a, const unsigned* c, unsigned
   out[2 * i + 1] = hipport::ptx::shf_DIRECTION_clamp_b32(a[i], a[i + 1], n & 255u);
 }
 """
-# The same in a program's own words. What is loaded is not moved, so the length is calculated.
+# The same in a program's own code. Loaded values are not moved, so the length is calculated.
 CLAMPS = b"""__global__ void clamps(const unsigned* c, unsigned* out) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
   const unsigned n = c[i] & 255u, length = c[i] >> 8 & 255u;
@@ -66,7 +66,7 @@ SIGNS = b"""__global__ void signs(const unsigned* as, const unsigned* bs, int* o
   out[2 * i + 1] = t;
 }
 """
-#: Other forms that the compiler takes the clamp for, or makes unsigned dots of: reported, and left as they are.
+#: Other forms that remove the clamp, or become unsigned dots: reported, and unchanged.
 CLAMP_FORMS = (
     b"n <= 31u ? min(length, 32u - n) : 0u", b"n > 31u ? 0u : min(length, 32u - n)",
     b"n < 32u ? min(length, 32u - n) : 7u", b"n < 32u && length ? min(length, 32u - n) : 0u",
@@ -87,7 +87,7 @@ def clang_21() -> Toolchain:
 
 
 def assembly_of(toolchain: Toolchain, text: str, arch: str, folder: Path, *flags: str) -> str:
-    """What hipcc writes for the device."""
+    """Return hipcc's device assembly."""
     unit, out = folder / "unit.hip", folder / "out"
     unit.write_text("#include <hip/hip_runtime.h>\n" + text)
     command = [toolchain.hipcc, f"--offload-arch={arch}", "-O3", "--cuda-device-only", "-S", f"-I{INCLUDE}", *flags]
@@ -101,7 +101,7 @@ def ported(text: bytes) -> str:
     return result.project.sources[0].text.decode()
 
 
-# One of each size of a wavefront: the other two have the same instructions.
+# One for each wavefront size: the other two have the same instructions.
 @pytest.mark.parametrize("arch", further(["gfx90a", "gfx942", "gfx1100", "gfx1201"], ["gfx90a", "gfx1201"]))
 def test_dots_of_mixed_signs_are_not_dots_of_unsigned(clang_21: Toolchain, arch: str, tmp_path: Path) -> None:
     assembly = assembly_of(clang_21, DOTS, arch, tmp_path)
@@ -127,7 +127,7 @@ def test_a_difference_under_its_condition_takes_no_clamp_away(clang_21: Toolchai
     wrong = assembly_of(clang_21, CLAMPS.decode(), "gfx942", tmp_path, "-emit-llvm")
     right = assembly_of(clang_21, ported(CLAMPS), "gfx942", tmp_path, "-emit-llvm")
     assert CLAMPED.search(right)
-    # The day a compiler has it right, `miscompiled` is to say up to which.
+    # If a compiler has fixed it, `miscompiled` must name the last release with the defect.
     assert not CLAMPED.search(wrong), "this hipcc keeps the clamp: give miscompiled/clamp the releases that do not"
 
 

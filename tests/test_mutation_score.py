@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ports with one thing wrong, of programs and examples that show what they compute: what is another is noticed.
+"""Ports with one thing wrong, of programs and examples that print their results: differences are noticed.
 
-The score is printed at the end of the run. What gives the same as the port, bit for bit, is no port that is wrong.
+The score is printed at the end of the run. A mutant whose results equal the port's, bit for bit, does not count.
 """
 
 import os
@@ -21,17 +21,17 @@ MEASURED = Path(__file__).parent / "measured"
 EXAMPLES = Path(__file__).parent.parent / "ext_examples"
 PROGRAMS = sorted(path.stem for path in MEASURED.glob("*.cu"))
 EXTENSIONS = sorted(path.parent.name for path in EXAMPLES.glob("*/cases.py"))
-#: Those that are looked at each time, with few mutants.
+#: Programs that are tested each time, with few mutants.
 SAMPLE = {"compact"}
 MOST, FEW = 10, 4
-#: What gives something else and is right all the same: (program, what, line) and why.
+#: Mutants with other results that are nevertheless right: (program, what, line) and the reason.
 EQUIVALENT: dict[tuple[str, str, int], str] = {}
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the executor is for Linux")
 
 
 def judged(name: str, score: MutationScore, record: pytest.FixtureRequest) -> None:
-    """Have the score printed, and look at what is missed."""
+    """Record the score for printing, and check the missed mutants."""
     counts = (len(score.noticed), len(score.missed), len(score.unnoticed) - len(score.missed))
     record.node.user_properties.append(("mutation score", counts))
     missed = [each for each in score.missed if (name, each.what, each.line) not in EQUIVALENT]
@@ -48,7 +48,7 @@ def test_there_are_programs_of_many_kinds() -> None:
 def test_a_wrong_port_of_a_program_is_noticed(name: str, request: pytest.FixtureRequest) -> None:
     words = {"env": {**os.environ}, "port": api.rewrite, "passes": (inline_ptx.PASS,)}
     program = [MEASURED / f"{name}.cu"]
-    # Its port is right, and so is the original in all orders: else there is nothing to measure.
+    # Its port must be right, and so must the original in all orders: otherwise there is nothing to measure.
     verified = verifying.program(program, orders=("forward", "reverse"), **words)
     assert verified.ok and all(each.ok for each in verified.ran), verify_report.as_text(verified)
     most = MOST if request.config.getoption("--further") else FEW

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What fixtures, which are one file for one target, cannot show of the passes for names and headers."""
+"""Cases of the passes for names and headers that fixtures, with one file and one target, cannot show."""
 
 from pathlib import PurePosixPath
 
@@ -44,7 +44,7 @@ def test_a_declaration_holds_for_the_files_that_include_it() -> None:
 
 @pytest.mark.parametrize(("choice", "other"), [("#ifdef __CUDACC__", "#else"), ("#ifndef NO_MOCKS", "#else")])
 def test_mocks_for_where_there_is_no_cuda_go_by_the_new_names(choice: str, other: str) -> None:
-    """A file that is included elsewhere, or under any other condition, has names of the program's own."""
+    """A file that is included elsewhere, or under any other condition, declares the program's own names."""
     mocked = choice == "#ifdef __CUDACC__"
     files = {
         "mocks.h": '#include "more.h"\n#define cudaFree(p) free(p)\ninline int cudaDeviceSynchronize() { return 0; }\n',
@@ -136,7 +136,7 @@ def test_cooperative_groups_are_used_by_a_file_that_includes_the_header(used: bo
 
 
 def test_hipports_own_headers_lead_no_kernel_to_a_barrier_with_a_number() -> None:
-    """They are among the sources only when what was ported is read again; a function of theirs has a common name."""
+    """They are sources only when ported code is read again; a function of theirs has a common name."""
     text = b"""#include <cuda_fp16.h>
 struct Shared {
   __device__ void update(int n) { asm volatile("bar.sync %0, %1;" ::"r"(1), "r"(n) : "memory"); }

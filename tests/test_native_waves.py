@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Native waves: who gets them across files, and that what comes out computes the same on 32 and on 64 lanes."""
+"""Native waves: the functions that get them across files, and equal results on 32 and on 64 lanes."""
 
 import os
 import pickle
@@ -75,12 +75,12 @@ def test_a_function_without_a_second_version_keeps_its_kernel(more: str) -> None
         ({}, "int x; // hipport: warp=native\nint y;\n", False),
     ],
 )
-def test_who_asks(target: dict[str, object], kernel: str, native: bool) -> None:
+def test_comments_and_settings_that_request_native_waves(target: dict[str, object], kernel: str, native: bool) -> None:
     files = {"src/sum.h": HELPER, "src/a.cu": KERNEL.format(kernel, "a")}
     assert ("hipport::native::" in text(port(files, **target), "src/sum.h")) == native
 
 
-def test_who_takes_only_safe_changes_gets_warps_of_32_lanes() -> None:
+def test_safe_changes_alone_give_warps_of_32_lanes() -> None:
     ported = port({"sum.h": HELPER, "a.cu": KERNEL.format(ASKS, "a")}, Certainty.SAFE)
     assert "int o = 16" in text(ported, "sum.h") and " hipport::shfl_xor_sync(" in text(ported, "sum.h")
 
@@ -174,7 +174,7 @@ def test_computes_the_same_on_both_sizes(wave: int, tmp_path: Path) -> None:
         assert [int(each) for each in ran.stdout.split()] == [each for row in expected(values) for each in row]
 
 
-def test_what_is_reported_does_not_depend_on_how_sets_are_laid_out() -> None:
+def test_reports_do_not_depend_on_the_order_of_sets() -> None:
     command = [sys.executable, "-m", "hipport", "rewrite", "ext_examples", "fixtures/lane_masks", "--warp", "native"]
     said = [
         subprocess.run(
@@ -216,10 +216,10 @@ __global__ void all(float *y, float *s) { y[threadIdx.x] = sum(y[threadIdx.x], s
     ],
     ids=["a number", "a line more", "a name", "a line less"],
 )
-def test_a_second_version_that_a_merge_has_left_behind_is_told(was: bytes, by_now: bytes) -> None:
+def test_a_second_version_that_a_merge_has_left_behind_is_reported(was: bytes, by_now: bytes) -> None:
     first = hipport.rewrite({"a.cu": _SHARED}).project.sources[0].text
     assert b"sum_of_wave" in first and was in first
     assert not [each for each in hipport.rewrite({"a.cu": first}).reported if each.rule == "native_waves/parted"]
-    # Upstream's line merges into the first version alone.
+    # Upstream's line is merged into the first version only.
     found = hipport.rewrite({"a.cu": first.replace(was, by_now, 1)})
     assert [each.rule for each in found.reported if each.outcome is Outcome.REPORTED] == ["native_waves/parted"]

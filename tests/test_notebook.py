@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A notebook's cells are one program of Python, and what is edited in it is edited in the file, and nothing else is."""
+"""A notebook's cells are one program of Python; an edit of the program edits the file, and changes nothing else."""
 
 import json
 import pickle
@@ -22,7 +22,7 @@ from hipport_passes import PASSES
 
 PATH = PurePosixPath("demo.ipynb")
 
-# Cells of Python, with what JSON has to escape, and characters of one to four bytes.
+# Cells of Python, with characters that JSON has to escape, and characters of one to four bytes.
 LINES = st.sampled_from(
     [
         "x = 1",
@@ -88,7 +88,7 @@ def test_an_edit_of_the_program_is_that_edit_of_the_cell(
         code[start:end].decode()
         code[:start].decode()
     except UnicodeDecodeError:
-        return  # no finding is about half of a character
+        return  # No finding is about half of a character.
     edit = found.layout.edit(Edit(Span(start, end), new.encode()))
     if edit is None:
         return
@@ -97,7 +97,7 @@ def test_an_edit_of_the_program_is_that_edit_of_the_cell(
     changed = [i for i, (one, other) in enumerate(zip(before, now, strict=True)) if one != other]
     assert len(changed) <= 1
     assert after._cells is not None
-    # What is not the source of a cell is as it was.
+    # Parts outside of cells' sources are unchanged.
     one, other = json.loads(source.text), json.loads(after.text)
     for cell in (*one["cells"], *other["cells"]):
         assert isinstance(cell["source"], (str, list))
@@ -108,14 +108,14 @@ def test_an_edit_of_the_program_is_that_edit_of_the_cell(
     assert one == other
     for i in changed:
         old, longer = code[start:end].decode(), len(now[i]) - len(before[i])
-        # The end of a cell's last line is not in the file, and goes and comes with nothing.
+        # The end of a cell's last line is not in the file, and is added and removed without an edit.
         without = len(new.removesuffix("\n")) - len(old.removesuffix("\n"))
         assert longer == len(new) - len(old) or (old.endswith("\n") and longer == without)
         assert new.removesuffix("\n") in now[i]
 
 
 @given(CELLS, STYLES, st.booleans())
-def test_code_is_where_the_file_has_it(cells: list[str], style: dict[str, Any], in_lines: bool) -> None:
+def test_positions_of_code_are_those_of_the_file(cells: list[str], style: dict[str, Any], in_lines: bool) -> None:
     source = notebook(*(cell.splitlines(keepends=True) if in_lines else cell for cell in cells), style=style)
     for found in source.embedded:
         code = found.source.text
@@ -158,7 +158,7 @@ def test_cells_are_one_program() -> None:
         ("cd = 1\nrm (x)", "cd = 1\nrm (x)"),
     ],
 )
-def test_what_ipython_adds_stands_as_calls(cell: str, said: str | None) -> None:
+def test_ipythons_syntax_becomes_calls(cell: str, said: str | None) -> None:
     source = notebook(cell, "last")
     assert text(source).decode() == ("" if said is None else said + "\n") + "last\n"
     assert source.errors == (said is None)
@@ -183,7 +183,7 @@ def test_notebooks_in_other_languages_have_no_program(metadata: dict[str, object
 @pytest.mark.parametrize(
     "said", [b"", b"{", b"[]", b"{}", b'{"cells": 1}', b'{"cells": [1]}', b"\xff\xfe", b'{"cells": []} x', b"[" * 10**5]
 )
-def test_what_is_no_notebook_has_no_program(said: bytes) -> None:
+def test_other_json_has_no_program(said: bytes) -> None:
     assert Notebook(PATH, said).embedded == ()
 
 
@@ -231,13 +231,13 @@ def test_a_line_behind_the_last_one_gets_a_string_of_its_own() -> None:
     assert json.loads(source.apply([edit]).text)["cells"][1]["source"] == ["x = 1\n", "y = 2"]
 
 
-def test_what_ipython_adds_is_not_edited() -> None:
+def test_ipythons_syntax_is_not_edited() -> None:
     source = notebook("!ls\nx = 1", "y = 2")
     layout = program(source).layout
     code = text(source)
     assert layout.edit(Edit(Span(0, 3), b"")) is None
     assert layout.edit(Edit(Span(3, 3), b"x")) is None
-    # Nor what reaches from one cell into another.
+    # Nor edits that span two cells.
     assert layout.edit(Edit(Span(code.index(b"x"), code.index(b"y =")), b"")) is not None
     assert layout.edit(Edit(Span(code.index(b"x"), code.index(b"y =") + 1), b"")) is None
     finding = Finding(
@@ -280,6 +280,6 @@ def test_passes_over_python_run_over_notebooks() -> None:
     assert first == "from torch.utils.cpp_extension import load\nimport torch"
     assert "-gline-tables-only" in second
     assert second.endswith('major = int((torch.version.cuda or "12.8").split(".")[0])')
-    # The same in a file of its own.
+    # The same code in a separate file.
     alone = run(Project((Python(PurePosixPath("demo.py"), text(source)),), Target()), PASSES)
     assert text(after) == alone.project.sources[0].text

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The table of nvcc's options: what becomes of each, and what real compilers say to both sides of it."""
+"""The table of nvcc's options: their translations, and what real compilers say to both sides."""
 
 import os
 import re
@@ -113,13 +113,13 @@ def test_flags_of_the_host_compiler_and_the_linker() -> None:
         (f"-Xcompiler=-Wall,{HOLE}", "compiler_options"),
     ],
 )
-def test_what_only_a_person_can_say_stays_and_is_reported(flags: str, kind: str) -> None:
+def test_options_for_a_person_stay_and_are_reported(flags: str, kind: str) -> None:
     translated = translate(flags.split())
     assert translated.kept == tuple(flags.split())
     assert [(change.kind, change.certainty) for change in translated.changes] == [(kind, Certainty.MANUAL)]
 
 
-def test_what_microsofts_compiler_is_told_stays() -> None:
+def test_options_for_microsofts_compiler_stay() -> None:
     flags = ("-Xcompiler=/EHsc", "-Xcompiler", "/Zc:preprocessor")
     assert translate(flags).kept == flags and translate(flags).changes == ()
 
@@ -151,7 +151,7 @@ def test_libraries() -> None:
 
 
 def _samples(row: dict[str, Any], name: str) -> Iterator[list[str]]:
-    """Yield ways to write an option of the table, as nvcc takes them."""
+    """Yield spellings of an option of the table that nvcc accepts."""
     match row.get("value", "no"):
         case "no":
             yield [name]
@@ -192,11 +192,11 @@ def test_no_option_is_in_two_rows_for_the_same_use() -> None:
                 seen.add((name, value))
 
 
-# What real compilers say
+# Real compilers
 
 
 def _answers(each: toolchains.Toolchain, flags: Iterable[str]) -> list[tuple[str, str]]:
-    """Return (error or warning, what it is about) for what clang says of a command line; it says all at once."""
+    """Return (error or warning, its subject) for clang's messages on a command line; clang reports all at once."""
     arch = "gfx90a"
     command = [each.hipcc, *flags, "-x", "hip", "-c", f"--offload-arch={arch}", "-###", "/dev/null", "-o", "/dev/null"]
     done = subprocess.run(
@@ -217,11 +217,11 @@ def hipcc(request: pytest.FixtureRequest) -> toolchains.Toolchain:
 
 
 @pytest.mark.toolchain
-def test_hipcc_accepts_what_it_is_given(hipcc: toolchains.Toolchain) -> None:
+def test_hipcc_accepts_the_translations(hipcc: toolchains.Toolchain) -> None:
     given = {
         flag
         for row in TABLE
-        # Linker options are for the linker, and what -Xcompiler passes on is no concern of the table.
+        # Linker options are for the linker, and the table does not cover the arguments of -Xcompiler.
         if row.get("certainty") != "manual" and row["kind"] not in ("linker_options", "compiler_options")
         if tuple(row.get("since", ())) <= hipcc.rocm
         for name in row["names"]
@@ -231,18 +231,18 @@ def test_hipcc_accepts_what_it_is_given(hipcc: toolchains.Toolchain) -> None:
         if flag not in ("-x", "hip", "-c")
     }
     assert {"-gline-tables-only", "-O3", "-fgpu-rdc", "-std=c++17", "-U__HIP_NO_HALF_OPERATORS__"} <= given
-    # Some contradict each other, and the last wins: what is said of an option, not of a combination, is wanted.
+    # Some contradict each other, and the last wins: the test is about single options, not about combinations.
     said = [(kind, about) for kind, about in _answers(hipcc, sorted(given)) if "overriding" not in about]
     assert not said
 
 
 @pytest.mark.toolchain
-def test_hipcc_does_not_understand_what_is_translated() -> None:
-    """A row that hipcc has come to understand is one to take another look at."""
+def test_hipcc_does_not_understand_translated_options() -> None:
+    """If hipcc has learnt an option, its row should be checked again."""
     newest = max(toolchains.find(os.environ), key=lambda each: each.hip, default=None)
     if newest is None:
         pytest.skip("there is no hipcc: that it does not understand nvcc's options was NOT checked")
-    # Not about whether an option is understood, but about what it means.
+    # Not about whether an option is known, but about its meaning.
     meaning = {"half", "level", "standard", "abi", "cuda_path", "linker_options", "stream_macro"}
     swallowed: set[str] = set()
     refused: set[str] = set()
@@ -253,12 +253,12 @@ def test_hipcc_does_not_understand_what_is_translated() -> None:
             sample = next(_samples(row, name))
             into = swallowed if name in row.get("swallowed", ()) else refused
             into.add(" ".join(sample) if len(sample) == 1 else sample[0])
-    refused.remove("-G")  # It would take the next one as its value; that is refused too.
+    refused.remove("-G")  # It would use the next one as its value; that is rejected too.
     assert len(refused) > 100 and len(swallowed) > 10
     said = "\n".join(about for kind, about in _answers(newest, sorted(refused)) if kind == "error")
-    # `-brief-diag` is read as `-b rief-diag`, and that is refused.
+    # `-brief-diag` is read as `-b rief-diag`, and that is rejected.
     understood = {flag for flag in refused if f"'{flag}'" not in said and f"'{flag[:2]}'" not in said}
-    # clang knows -arch on macOS, and --optimize with its value in the same argument, as GCC does.
+    # clang knows -arch on macOS, and --optimize with its value in the same argument, like GCC.
     assert understood <= {"-arch=4", "--optimize=4"}
     assert not [about for kind, about in _answers(newest, sorted(swallowed)) if kind == "error"]
 
@@ -271,7 +271,7 @@ def test_every_option_of_nvcc_is_translated_or_understood(hipcc: toolchains.Tool
     help_ = subprocess.run([nvcc, "--help"], capture_output=True, text=True, check=True).stdout
     options = re.findall(r"^(--[\w-]+)( [^(\n]*?)? +\((-[^)\s]*)\)", help_, re.MULTILINE)
     assert len(options) > 100
-    # Not about compiling a file: which steps to take, where results go, dependencies, and questions to nvcc.
+    # Not about compiling a file: phases, outputs, dependencies, and queries of nvcc.
     steps = set(
         "-cuda -E -M -MM -MD -MMD -MF -MP -MT -c -dw -link -lib -run -o -odir -optix-ir -dryrun -clean -run-args -idp "
         "-ddp -dp -code-ls -arch-ls -qpp-config -astoolspatch -aug-hls -r -h -V -optf -fdevice-syntax-only -e -L -l -I "
@@ -302,7 +302,8 @@ _TRAITS = b"template <class T> struct t; template <class R, class... P> struct t
         (b"register int i;", True),
         (b"bool b; void f() { b++; }", True),
         (b"int b; void f() { b++; }", False),
-        # Aggregates, as bases may be initialized: members that were zero are not, and constructors are not asked.
+        # Aggregates, because bases may be initialized: some members are no longer zeroed, and constructors are not
+        # called.
         (_OWN_BASE % b"" + b"auto b = B{};", True),
         (_OWN_BASE % b"B() = default;" + b"B f() { B b = {}; return b; }", True),
         (_OWN_BASE % b"int y;" + b"void f() { B b[2] {}; }", True),
@@ -313,23 +314,23 @@ _TRAITS = b"template <class T> struct t; template <class R, class... P> struct t
         (_OWN_BASE % b"private: int y;" + b"B b{};", False),
         (_OWN_BASE % b"" + b"struct C : B { C(); }; enum class D : char { B };", False),
         (b"struct A { int x; }; A a{1};", False),
-        # The type of a function says whether it is noexcept.
+        # noexcept is part of a function's type.
         (_TRAITS + b"void f() noexcept; t<decltype(&f)> x;", True),
         (b"void g(void (*p)()); template <class T> void g(T); void f(int (*)()) noexcept {} void h() { g(f); }", True),
         (_TRAITS + b"void f() noexcept; void h() { f(); }", False),
         (b"struct S { S(S &&) noexcept; int size() const noexcept; }; void h(S &s) { g(s.size()); }", False),
         (b"void f() noexcept; void reg(void (*)()); void h() { reg(&f); }", False),
-        # The order of evaluation, where it shows.
+        # The order of evaluation, if it is visible.
         (b"void f() { m[k] = m.size(); }", True),
         (b"void f() { ids[name] = int(ids.size()) - 1; }", True),
         (b"void f() { n[k] = m.size(); a[i] = a[i - 1] + 1; }", False),
-        # What the standard says of itself.
+        # The standard's version numbers.
         (b"#if __cplusplus >= 201703L\nint n = 1;\n#endif\n", True),
         (b"#if __cplusplus > 201402L\nint n = 1;\n#endif\n", True),
         (b"#if defined(X) && __cpp_if_constexpr\nint n = 1;\n#endif\n", True),
         (b"#if __cplusplus >= 201103L\nint n = 1;\n#endif\n", False),
         (b'#ifdef __cplusplus\nextern "C" {}\n#endif\n', False),
-        # What the library has more, or other, of.
+        # Library features that were added or changed.
         (b"int g(char *p); int g(const char *p); int h(std::string &s) { return g(s.data()); }", True),
         (b"int g(const char *p); int h(std::string &s) { return g(s.data()); }", False),
         (b"template <class C> std::size_t size(const C &c) { return c.n; }", True),
@@ -337,12 +338,12 @@ _TRAITS = b"template <class T> struct t; template <class R, class... P> struct t
         (b"void *operator new(size_t n); struct alignas(64) S {};", True),
         (b"struct alignas(64) S {};", False),
         (b"void f() { return v.emplace_back(1); }", True),
-        # What means the same: inline is what constexpr members become, and what they were by their definition.
+        # No difference: constexpr members become inline, and their definitions did the same before.
         (b"struct S { static constexpr int n = 4; }; constexpr int S::n; auto x{1};", False),
         (b"template <template <class> class X> struct S {}; int f() { return std::uncaught_exceptions(); }", False),
     ],
 )
-def test_what_means_something_else_by_a_newer_standard_is_seen(code: bytes, gone: bool) -> None:
+def test_meanings_that_a_newer_standard_changes_are_found(code: bytes, gone: bool) -> None:
     assert nothing_gone([Cpp(PurePosixPath("a.cpp"), code)], "14") is not gone
 
 
@@ -354,14 +355,14 @@ def test_what_means_something_else_by_a_newer_standard_is_seen(code: bytes, gone
         b"void operator delete(void *p, std::size_t n);",
     ],
 )
-def test_what_c14_changed_counts_for_what_is_older(code: bytes) -> None:
+def test_changes_of_cpp14_count_for_older_standards(code: bytes) -> None:
     sources = [Cpp(PurePosixPath("a.cpp"), code)]
     assert nothing_gone(sources, "14") and not nothing_gone(sources, "11") and not nothing_gone(sources, "0x")
-    # What C++11 took away from C++03 is not looked for.
+    # Features that C++11 removed from C++03 are not searched for.
     assert not nothing_gone([Cpp(PurePosixPath("a.cpp"), b"int i;")], "03")
 
 
-def test_what_two_files_say_together_counts() -> None:
+def test_evidence_of_two_files_together_counts() -> None:
     one, other = (_OWN_BASE % b"", b'#include "one.h"\nB b{};')
     sources = [Cpp(PurePosixPath(name), text) for name, text in (("one.h", one), ("b.cpp", other))]
     assert all(nothing_gone([each], "14") for each in sources) and not nothing_gone(sources, "14")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Text that is no program, but that editors and fuzzers make: no pass fails on it or breaks it further."""
+"""Text that is no program, but that editors and fuzzers produce: no pass fails on it or breaks it further."""
 
 from pathlib import Path, PurePosixPath
 
@@ -26,7 +26,7 @@ ASM = '__device__ int f(int a) {{ int r; asm("add.s32 %0, %1, 1;" : {} : {}); re
         ASM.format('"=r"(r)', '"r"(\0 a +\0 1)'),
         "#if defined(defined(USE_ROCM)\nint x;\n#endif\n#if defined(USE_ROCM(defined(USE_ROCM\n#endif\n",
         "#if defined(USE_ROCM && defined(defined(USE_ROCM)))\n#endif\n",
-        # In text with errors, what the parser counts says nothing of an edit.
+        # In text with errors, the parser's count means nothing for an edit.
         "[;t[]2(__hmul_rn",
         "t(int<__nanosleep __i=(__dmul_rn(sums[),sums);bi",
         "#if defined(__CUDA_ARCH__//\n__CUDA_ARCH__>0\n#endif",

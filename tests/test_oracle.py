@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""LLVM's word on collectives and barriers: read from what opt prints, put at the user's lines, held to hipport's."""
+"""LLVM's results on collectives and barriers: read from opt's output, mapped to the user's lines, and compared."""
 
 import json
 import os
@@ -28,7 +28,7 @@ from hipport.toolchain.control_dependence import all_deciding, deciding, leading
 from hipport.toolchain.device_code import CompiledPlace, DeviceCode
 from hipport.toolchain.toolchains import Toolchain, find
 
-#: One kernel for each question; places are found by the comments.
+#: One kernel for each question; the comments mark the places.
 PROGRAM = """\
 struct Pair { int first, second; };
 #define FIRST(v) __shfl_sync(~0u, v, 0)
@@ -108,7 +108,7 @@ def oracle_of(built: Built) -> Oracle:
 
 
 @pytest.mark.toolchain
-def test_llvm_discharges_what_a_person_had_to_check(built: tuple[Path, Ported, Built]) -> None:
+def test_llvm_discharges_review_findings(built: tuple[Path, Ported, Built]) -> None:
     _, ported, done = built
     oracle = oracle_of(done)
     asked = {each.line for each in ported.reported if each.certainty is Certainty.REVIEW}
@@ -130,8 +130,8 @@ def test_llvm_discharges_what_a_person_had_to_check(built: tuple[Path, Ported, B
 
 
 @pytest.mark.toolchain
-def test_places_are_those_that_the_user_wrote(built: tuple[Path, Ported, Built]) -> None:
-    """Above all of them an include was added, and names became longer on their lines."""
+def test_places_are_those_of_the_original(built: tuple[Path, Ported, Built]) -> None:
+    """An include was added above all of them, and names on their lines became longer."""
     (proof,) = oracle_of(built[2]).proofs
     rows = PROGRAM.splitlines()
     found = {(each.line, rows[each.line - 1][each.column - 1 :][:11]) for each in proof.reached}
@@ -140,13 +140,13 @@ def test_places_are_those_that_the_user_wrote(built: tuple[Path, Ported, Built])
     assert found == {*shuffles, *votes, (line("macro"), "FIRST(n) + "), (line("barrier"), "__syncthrea")}
     kernels = {(each.line, each.proven) for each in proof.reached}
     apart = ("open", "warps", "first", "second", "array", "vote")
-    # Who returned early reaches nothing more, and takes nothing from the others' proof.
+    # A thread that returned early reaches nothing more, and does not affect the others' proof.
     assert {row for row, proven in kernels if not proven} == {line(e) for e in apart}
 
 
 @pytest.mark.toolchain
 def test_memory_of_a_lane_is_not_proven_and_contradicts_nothing(built: tuple[Path, Ported, Built]) -> None:
-    """LLVM takes all that a lane loads of its own for varying: also what is found at a place that it loads there."""
+    """LLVM treats all values that a lane loads from private memory as varying, and all that it loads through them."""
     (proof,) = oracle_of(built[2]).proofs
     (call,) = (each for each in proof.reached if each.line == line("array"))
     said = {(each.line, each.proven, each.varies_in_block, each.varies_in_warp) for each in call.branches}
@@ -155,7 +155,7 @@ def test_memory_of_a_lane_is_not_proven_and_contradicts_nothing(built: tuple[Pat
 
 @pytest.mark.toolchain
 def test_a_vote_of_the_block_is_not_derived_from_threads(built: tuple[Path, Ported, Built]) -> None:
-    """LLVM sees how it is made of what the lanes have."""
+    """LLVM sees how it is computed from the lanes' values."""
     (proof,) = oracle_of(built[2]).proofs
     at_vote = [each for each in proof.reached if each.line == line("vote")]
     assert {each.barrier for each in at_vote} == {True, False}
@@ -197,7 +197,7 @@ def test_a_contradiction_is_an_error_of_hipports(
 
 
 @pytest.mark.toolchain
-def test_what_was_answered_is_kept(built: tuple[Path, Ported, Built]) -> None:
+def test_answers_are_cached(built: tuple[Path, Ported, Built]) -> None:
     tree, _, done = built
     chosen = done.toolchain
     env = {
@@ -215,7 +215,7 @@ def test_what_was_answered_is_kept(built: tuple[Path, Ported, Built]) -> None:
 KERNEL = "__global__ void k(int *out, int n) {\n  if (n) out[0] = __shfl_sync(~0u, n, 0);\n}\n"
 
 
-#: Lanes part at it, and both calls are for review: they stand in columns 33 and 71.
+#: Lanes diverge at it, and both calls are REVIEW: they are in columns 33 and 71.
 BOTH = """\
 __global__ void k(int *out, int n) {
   if (threadIdx.x & 1) out[0] = __shfl_sync(~0u, n, 0); else out[1] = __shfl_sync(~0u, n, 1);
@@ -240,7 +240,7 @@ def held(*proofs: UnitProof, text: str = KERNEL) -> Oracle:
     ("asked", "contradicted"),
     [(proof(), 1), (proof(block=False), 0), (proof(proven=True), 0), (proof(why_not="no opt"), 0)],
 )
-def test_only_what_comes_of_a_threads_number_contradicts(asked: UnitProof, contradicted: int) -> None:
+def test_only_values_from_a_threads_number_contradict(asked: UnitProof, contradicted: int) -> None:
     oracle = held(asked)
     assert len(oracle.contradictions) == contradicted
     assert len(oracle.not_judged) == bool(asked.why_not)
@@ -253,7 +253,7 @@ def test_only_what_comes_of_a_threads_number_contradicts(asked: UnitProof, contr
 def test_calls_on_both_ways_of_a_branch_that_hipport_says_nothing_of(
     masks: tuple[int, int | None], warp: bool, contradicted: int
 ) -> None:
-    """As if the analysis had overlooked the branch: the macro hides it from `condition_at`, too."""
+    """As if the analysis had missed the branch: the macro hides it from `condition_at`, too."""
     text = "#define IF(x) if (x)\n__global__ void k(int *out, int n) {\n  IF (n) out[0] = __shfl_sync(~0u, n, 0);\n"
     text += "  else out[0] = __shfl_sync(~0u, n, 1);\n}\n"
     path = PurePath("a.cu")
@@ -269,7 +269,7 @@ def test_calls_on_both_ways_of_a_branch_that_hipport_says_nothing_of(
         assert "which lanes of one warp reach on different ways" in each.message
 
 
-def test_what_was_left_to_a_person_is_no_contradiction() -> None:
+def test_manual_findings_are_no_contradiction() -> None:
     oracle = held(proof(columns=(33, 71)), text=BOTH)
     assert oracle.contradictions == ()
     assert {each.why for each in oracle.undecided} == {"lanes may diverge at a.cu:2, as far as LLVM sees"}
@@ -365,7 +365,7 @@ def test_without_opt_it_says_so(tmp_path: Path, said: str) -> None:
     assert "hipport toolchain install" in why
 
 
-def test_whoever_asks_for_a_proof_and_gets_none_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_requested_proof_that_fails_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "a.cu").write_text(KERNEL)
     (tmp_path / "cache").mkdir()
     chosen = fake(tmp_path / "cache", "opt")
@@ -381,7 +381,7 @@ def test_whoever_asks_for_a_proof_and_gets_none_is_told(tmp_path: Path, monkeypa
     assert "LLVM was not asked who reaches collectives and barriers: it has no opt" in ran.output
 
 
-def test_a_manifest_says_what_llvm_proved_and_what_it_was_not_asked(tmp_path: Path) -> None:
+def test_a_manifest_lists_llvms_proofs_and_open_findings(tmp_path: Path) -> None:
     ported = api.rewrite({"a.cu": BOTH.encode()}, jobs=1)
     oracle = compared([proof(proven=True, columns=(33, 71))], tmp_path, tmp_path, ported)
     assert len(oracle.discharged) == 2

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A repository's own distributions are no foreign packages, and what its build script imports stays in its lists."""
+"""A repository's own distributions are not third-party packages, and imports of its build script stay in its lists."""
 
 from __future__ import annotations
 
@@ -54,13 +54,13 @@ def test_a_copy_of_anothers_sources_is_not() -> None:
     assert ported(files).reported
 
 
-def test_a_build_of_it_for_cuda_is_told_of() -> None:
+def test_a_build_of_it_for_cuda_is_reported() -> None:
     files = {"setup.py": SETUP["setup.py"], "requirements.txt": b"gsplat==1.5.3+pt24cu121\n"}
     (found,) = ported(files).reported
     assert found.rule == "requirements/own" and "pip install --no-build-isolation ." in found.message
 
 
-def test_what_the_build_script_imports_stays() -> None:
+def test_imports_of_the_build_script_stay() -> None:
     project = b'[build-system]\nrequires = ["setuptools", "triton", "pynvml"]\n[project]\ndependencies = ["xformers"]\n'
     script = (
         b"from setuptools import setup\nimport triton\ndef f():\n    import pynvml\n    from xformers import ops\n"
@@ -73,6 +73,6 @@ def test_what_the_build_script_imports_stays() -> None:
     tries = b"from setuptools import setup\ntry:\n    import triton\nexcept ImportError:\n    triton = None\nsetup()\n"
     result = ported({"pyproject.toml": b'[project]\ndependencies = ["triton"]\n', "setup.py": tries})
     assert [each.rule for each in result.reported] == ["requirements/cuda_only"]
-    # A program's import of what comes with PyTorch for ROCm is no reason to keep it in a list.
+    # A program's import of a package that comes with PyTorch for ROCm does not keep it in a list.
     result = ported({"pyproject.toml": b'[project]\ndependencies = ["triton"]\n', "kernels.py": b"import triton\n"})
     assert [each.rule for each in result.reported] == ["requirements/cuda_only"]

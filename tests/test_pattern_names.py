@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names belong in tables: those inside of regular expressions get fewer, and never more.
+"""Names belong in tables: names inside of regular expressions become fewer, and never more.
 
-A name is a word of three letters and more in a pattern that is no word of C++ or Python.
-`python tests/test_pattern_names.py` prints how many there are in each file.
+A name is a word with three letters or more in a pattern that is not a word of C++ or Python. `python
+tests/test_pattern_names.py` prints their number in each file.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-#: So many there are; who takes some away writes the new number.
+#: The present number; whoever removes some writes the new number.
 MOST = 4048
 _FUNCTIONS = {"compile", "search", "match", "fullmatch", "sub", "subn", "split", "findall", "finditer"}
-# What is no text to be matched: escapes, names of groups, flags.
+# Syntax of patterns that is no text: escapes, names of groups, flags.
 _SYNTAX = re.compile(r"\\x[0-9a-fA-F]{2}|\\[A-Za-z]|\(\?P[<=]\w+|\(\?\(\w+\)|\(\?[aiLmsux-]+[:)]|%\(\w+\)s")
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]{2,}")
 _LANGUAGES = {
@@ -34,7 +34,7 @@ _LANGUAGES = {
 
 
 def names_in_patterns(path: Path) -> Iterator[str]:
-    """Yield the names inside of the patterns of a module."""
+    """Yield the names inside the patterns of a module."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     texts: dict[str, ast.expr] = {}
     for node in tree.body:
@@ -52,7 +52,7 @@ def names_in_patterns(path: Path) -> Iterator[str]:
 
 
 def _texts(pattern: ast.AST, texts: Mapping[str, ast.expr], seen: set[ast.AST]) -> Iterator[str]:
-    """Yield the strings that a pattern is made of, each once."""
+    """Yield the strings that a pattern consists of, each once."""
     for node in ast.walk(pattern):
         if node in seen:
             continue
@@ -67,7 +67,7 @@ def _texts(pattern: ast.AST, texts: Mapping[str, ast.expr], seen: set[ast.AST]) 
 
 
 def by_file() -> Counter[str]:
-    """Return how many names each file has in its patterns."""
+    """Return the number of names in each file's patterns."""
     files = (*(ROOT / "src").rglob("*.py"), *(ROOT / "passes").rglob("*.py"))
     return Counter({path.relative_to(ROOT).as_posix(): sum(1 for _ in names_in_patterns(path)) for path in files})
 
@@ -77,7 +77,7 @@ def test_there_are_no_more_names_in_patterns() -> None:
     assert found.total() <= MOST, f"names belong in tables (hipport.core.tables.one_of): {found.most_common(20)}"
 
 
-def test_what_is_a_name(tmp_path: Path) -> None:
+def test_names_are_recognized(tmp_path: Path) -> None:
     path = tmp_path / "some.py"
     path.write_text(
         "import re\n_MORE = r'cublas\\w+'\n_A = re.compile(rb'(?P<name>\\bconst\\s+cuda|hip)' + b'x')\n"

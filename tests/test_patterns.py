@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""No pattern takes exponential time: text of a tree may be made to keep hipport busy for ever.
+"""No pattern takes exponential time: a malicious tree could keep hipport busy for ever.
 
-Where an unbounded repetition can be gone through in two ways by the same text, a match that fails tries them all. Such
-text is looked for in the automaton of each pattern, and the pattern tried with more and more of it: what follows or
-stands around may keep it from being two ways.
+If the same text can match an unbounded repetition in two ways, a failing match tries them all. Such text is searched in
+the automaton of each pattern, and the pattern is tried with more and more of it, because its context may exclude the
+second way.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ except ImportError:  # Python 3.10
     import sre_parse as parser
 
 _ALL = (1 << 256) - 1
-# Pairs of places that are looked at for each place.
+# The number of pairs of places that are searched for each place.
 _PAIRS = 3000
-# A match of so little text takes no longer than this, in seconds; and so often it has what it can be gone through by.
+# The time limit for so little text, in seconds; and the number of repetitions of the text.
 _SHORT = 0.1
 _TIMES = range(8, 28, 2)
 _BEHIND = (b"\x01\x02", b"\n\x01", b";", b")")
 
 
 class _Automaton:
-    """The places of a pattern that take a character, which follow each other, and by how many ways."""
+    """The places of a pattern that consume a character, the places that follow each, and the number of ways."""
 
     def __init__(self, pattern: re.Pattern[Any]) -> None:
         self.flags = pattern.flags
@@ -49,7 +49,7 @@ class _Automaton:
         _, self.first, _ = self._sequence(parser.parse(pattern.pattern, flags))
 
     def ambiguous(self) -> Iterator[tuple[bytes, bytes]]:
-        """Yield texts that lead to a place, each with one by which two ways lead back to it."""
+        """Yield texts that lead to a place, each with a text that leads back to it in two ways."""
         for place, before in self._reached().items():
             back = self._two_ways(place)
             if back is not None:
@@ -91,7 +91,7 @@ class _Automaton:
         return None
 
     def _sequence(self, items: Any) -> tuple[bool, list[int], list[int]]:
-        """Add items one after the other; return whether they may be nothing, and what they begin and end with."""
+        """Add items in order; return whether they may be empty, and their first and last places."""
         empty, first, last = True, list[int](), list[int]()
         for item in items:
             may, begins, ends = self._item(*item)
@@ -159,7 +159,7 @@ def _some(taken: int) -> int:
 
 
 def _nested(items: Any, inside: bool = False) -> bool:
-    """Say whether an unbounded repetition has another one, or a choice, in it."""
+    """Return whether an unbounded repetition contains another one, or a choice."""
     for kind, value in items:
         if kind in (constants.MAX_REPEAT, constants.MIN_REPEAT):
             if inside or _nested(value[2], value[1] > 30):
@@ -173,7 +173,7 @@ def _nested(items: Any, inside: bool = False) -> bool:
 
 
 def _patterns() -> Iterator[tuple[str, re.Pattern[Any], bool]]:
-    """Yield the patterns of all modules, with their names, and whether they have to match all of a text."""
+    """Yield the patterns of all modules, with their names, and whether they must match a whole text."""
     seen: set[int] = set()
     for package in (hipport, hipport_passes):
         for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
@@ -182,7 +182,7 @@ def _patterns() -> Iterator[tuple[str, re.Pattern[Any], bool]]:
             try:
                 module = importlib.import_module(found.name)
             except KeyError:
-                continue  # What a child process runs, with what it is told by its environment.
+                continue  # The code of a child process, which reads its environment.
             for name, value in vars(module).items():
                 for pattern in _within(value):
                     if id(pattern) not in seen:
@@ -203,7 +203,7 @@ def _text(module: ModuleType) -> str:
 
 
 def _takes_long(pattern: re.Pattern[Any], whole: bool) -> bytes | None:
-    """Return text that a pattern takes too long for."""
+    """Return a text for which a pattern takes too long."""
     if not _nested(parser.parse(pattern.pattern, pattern.flags & ~re.UNICODE)):
         return None
     for before, again in _Automaton(pattern).ambiguous():
@@ -229,9 +229,9 @@ def test_no_pattern_takes_exponential_time() -> None:
 
 
 @pytest.mark.parametrize("pattern", [rb"(?:\w+|::)+;", rb"(?:a|aa)*;", rb"(?:a+)+;"])
-def test_what_can_be_gone_through_in_two_ways_is_found(pattern: bytes) -> None:
+def test_ambiguous_patterns_are_found(pattern: bytes) -> None:
     assert _takes_long(re.compile(pattern), whole=False) is not None
 
 
-def test_what_cannot_is_not() -> None:
+def test_unambiguous_patterns_are_not_found() -> None:
     assert _takes_long(re.compile(rb"(?:\w+(?!\w)|::)+;"), whole=True) is None

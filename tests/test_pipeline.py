@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The engine holds passes to its laws, whatever they do."""
+"""The engine enforces its laws on passes, whatever they do."""
 
 import os
 import pickle
@@ -72,7 +72,7 @@ def test_own_headers_of_an_earlier_run_are_finished() -> None:
     assert seen == ["a.cu"]
 
 
-def test_what_is_not_accepted_is_declined_and_said() -> None:
+def test_rejected_findings_are_reported() -> None:
     ported = run(Project((source(),)), (replacing(b"first", b"f", Certainty.REVIEW),), accept=Certainty.SAFE)
     assert not ported.changed
     assert [(r.outcome, r.needs_person) for r in ported.reported] == [(Outcome.DECLINED, True)]
@@ -124,7 +124,7 @@ def test_a_comment_alone_in_the_line_before_does_the_same(before: bytes, outcome
     assert (reported.reason == "known") == (outcome is Outcome.IGNORED)
 
 
-def test_edits_that_break_the_syntax_are_dropped_and_said() -> None:
+def test_edits_that_break_the_syntax_are_dropped_and_reported() -> None:
     ported = run(Project((source(), source(b"int first;", "b.cu"))), (replacing(b"int second;", b"int (;"),))
     assert not ported.changed
     assert [(r.path.name, r.outcome, r.needs_person) for r in ported.reported] == [("a.cu", Outcome.DROPPED, True)]
@@ -199,7 +199,7 @@ def test_conflicting_edits_of_a_pass_are_a_defect_that_harms_nothing() -> None:
     assert ported.failures == (failure,)
 
 
-def test_edits_in_what_another_edit_takes_away_are_none() -> None:
+def test_edits_inside_a_removed_span_are_dropped() -> None:
     before = source(b"int a = 1;\nint b = 2;\nint c = /* why */ 3;\n")
 
     def find(source: Cuda, project: Project) -> Iterator[Finding]:
@@ -219,7 +219,7 @@ def test_edits_in_what_another_edit_takes_away_are_none() -> None:
 
 
 def test_edits_that_conflict_in_text_with_errors_are_dropped_and_the_others_made() -> None:
-    """What is no program has no order of its own: the parser's guess at one place may overlap another's."""
+    """Text that is no program has no defined structure: the parser's guess at one place may overlap another's."""
     before = source(b"int a = 1;\n)int b = 2;\n")
     assert before.errors
     at = before.text.index(b"2")
@@ -302,7 +302,7 @@ def test_passes_see_one_snapshot_and_progress_is_told() -> None:
 
 
 def counting(source: Cuda, project: Project) -> Iterator[Finding]:
-    """Find the files that the file is connected to, so that a part of a project would be told from the whole."""
+    """Find the files that the file is connected to, so that a part of a project differs from the whole."""
     names = " ".join(sorted(str(other.path) for other in project.component(source)))
     yield Finding(Span(0, 0), "seen", names, (Edit(Span(0, 0), b"//" + names.encode() + b"\n"),))
 
@@ -319,7 +319,7 @@ def test_processes_give_the_same_result() -> None:
 
 
 def reading(source: Python, project: Project) -> Iterator[Finding]:
-    """Say how much C++ there is, which a process must see as the passes before have left it."""
+    """Report the amount of C++, which a process must see as earlier passes left it."""
     size = sum(len(other.text) for other in project.sources if isinstance(other, Cuda))
     if not source.text.startswith(b"#"):
         yield Finding(Span(0, 0), "read", str(size), (Edit(Span(0, 0), b"# %d\n" % size),))
@@ -339,7 +339,7 @@ def toggling(source: Python, project: Project) -> Iterator[Finding]:
         yield Finding(Span(*match.span()), "toggle", "the other", (Edit(Span(*match.span()), new),))
 
 
-def test_what_a_second_run_would_change_in_python_is_changed_by_the_first() -> None:
+def test_a_second_run_changes_nothing_in_python() -> None:
     passes = (Pass(Python, doubling), Pass(Python, toggling))
     result = run(Project((Python(PurePosixPath("s.py"), b"f(1, a)\n"),)), passes)
     assert result.project.sources[0].text == b"f(8, a)\n"
@@ -360,7 +360,7 @@ def test_processes_share_what_is_not_cpp() -> None:
 
 def test_results_can_be_pickled() -> None:
     ported = run(Project((source(),)), (replacing(b"first", b"f"),))
-    assert ported.project.sources[0].errors == 0  # parsed: the tree must be forgotten
+    assert ported.project.sources[0].errors == 0  # Parsed: the tree must be dropped.
     again = pickle.loads(pickle.dumps(ported))
     assert again == ported and "tree" not in again.project.sources[0].__dict__
 
@@ -386,7 +386,7 @@ def test_targets_that_cannot_be(bad: dict[str, object]) -> None:
         Target(**bad)  # type: ignore[arg-type]
 
 
-def test_processors_are_those_that_are_allowed() -> None:
+def test_only_allowed_processors_are_used() -> None:
     if not hasattr(os, "sched_setaffinity"):
         pytest.skip("this system cannot restrict a process to some processors: NOT CHECKED")
     one = min(os.sched_getaffinity(0))

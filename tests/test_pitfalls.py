@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""pitfalls.toml: all entries, and what each says of passes and fixtures is so.
+"""pitfalls.toml: all entries, and their statements about passes and fixtures.
 
-Of each entry that passes rewrite or report there is a fixture that has it, one that only looks like it, and a place
-where it comes through a macro or a template; of each that needs nothing there is a program that has it and is left.
+Each entry that passes rewrite or report has a fixture with it, one that only resembles it, and a place where it comes
+through a macro or a template. Each entry that needs nothing has a program with it that stays unchanged.
 """
 
 import os
@@ -25,11 +25,11 @@ ROOT = Path(__file__).parent.parent
 ENTRIES: list[dict[str, Any]] = load(ROOT / "passes/hipport_passes/pitfalls.toml")["entry"]
 NAMES = {each.name for each in PASSES}
 LEFT = ROOT / "tests/needs_nothing"
-#: What changes in programs that need nothing: names and headers alone, and nvcc's way to include the runtime.
+#: Changes in programs that need nothing: names and headers alone, and nvcc's implicit include of the runtime.
 RENAMING = {("api_names", "name"), ("headers", "mapped")}
 _DEFINE = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)(?:\\\n|[^\n])*", re.MULTILINE)
 _TEMPLATE = re.compile(r"^[ \t]*template[ \t]*<", re.MULTILINE)
-#: Python's, CMake's and shells' functions and variables.
+#: Functions and variables of Python, CMake and shells.
 _SCRIPTED = re.compile(
     r"^(?:[ \t]*def \w+\((?:.*\n)(?:[ \t]+.*\n|\n)*|[ \t]*(?:export[ \t]+)?\w+[ \t]*\+?=[^=].*|[ \t]*set\(\w+.*"
     r"|\w+\(\)[ \t]*\{\n(?:.*\n)*?\})",
@@ -38,7 +38,7 @@ _SCRIPTED = re.compile(
 
 
 def of_fixture(name: str) -> tuple[Path, list[tuple[int, str]], bool]:
-    """The text before, the line and certainty of each finding, and whether the text changes."""
+    """Return the text before, the line and certainty of each finding, and whether the text changes."""
     folder, _, case = name.partition("/")
     before = list((ROOT / "fixtures" / folder).glob(f"{case}.before.*"))
     assert before, f"no fixture {name}"
@@ -49,7 +49,7 @@ def of_fixture(name: str) -> tuple[Path, list[tuple[int, str]], bool]:
 
 
 def indirect(path: Path) -> set[int]:
-    """The lines of a fixture that are in a macro or a template, or use a macro of it."""
+    """Return the lines of a fixture that are in a macro or a template, or use one of its macros."""
     text = path.read_text()
 
     def lines(start: int, end: int) -> range:
@@ -121,7 +121,7 @@ def test_nothing_needs_to_be_done(entry: dict[str, Any]) -> None:
     for reported in ported.reported:
         assert (reported.rule.partition("/")[0], reported.rule.partition("/")[2]) in RENAMING, reported
         assert reported.certainty is Certainty.SAFE, reported
-    # No file is renamed, added or changed in what is not a name.
+    # No file is renamed or added, and nothing but names changes.
     assert {source.path.name for source in ported.project.sources} == set(files)
     for source in ported.project.sources:
         before, after = (
@@ -129,13 +129,13 @@ def test_nothing_needs_to_be_done(entry: dict[str, Any]) -> None:
             for text in (source.first.text, source.text)
         )
         assert re.sub(rb"\bhip([A-Z])", rb"cuda\1", after) == before.replace(b"CUDART_CB ", b"")
-    # What came out is the same when hipport runs again.
+    # A second run of hipport changes nothing.
     again = hipport.rewrite({source.path.name: source.text for source in ported.project.sources})
     assert not again.changed
 
 
 @pytest.mark.toolchain
-def test_what_needs_nothing_compiles(tmp_path: Path) -> None:
+def test_programs_that_need_nothing_compile(tmp_path: Path) -> None:
     toolchain = next((each for each in find(os.environ, Path(sys.executable)) if each.hip[:2] >= (6, 4)), None)
     if toolchain is None:
         pytest.skip("NOT CHECKED with a real compiler: no hipcc (hipport toolchain install)")
@@ -146,7 +146,7 @@ def test_what_needs_nothing_compiles(tmp_path: Path) -> None:
         folder.mkdir()
         for source in ported.project.sources:
             (folder / source.path.name).write_bytes(source.text)
-        # For a device, a compiler looks at the host's functions as well.
+        # For a device, a compiler checks the host's functions as well.
         own = ["-x", "hip", "--cuda-device-only", "-fsyntax-only", "-std=c++17", "--offload-arch=gfx942"]
         command = [toolchain.hipcc, *own, path.name]
         done = compiled.run(command, cwd=folder, env=toolchain.environment(os.environ))
@@ -155,7 +155,7 @@ def test_what_needs_nothing_compiles(tmp_path: Path) -> None:
 
 @pytest.mark.toolchain
 @pytest.mark.parametrize("target", ["gfx942", "gfx1100"])
-def test_what_cuda_never_fuses_is_not_fused(target: str, tmp_path: Path) -> None:
+def test_operations_that_cuda_never_fuses_are_not_fused(target: str, tmp_path: Path) -> None:
     toolchain = next((each for each in find(os.environ, Path(sys.executable)) if each.hip[:2] >= (6, 4)), None)
     if toolchain is None:
         pytest.skip("NOT CHECKED with a real compiler: no hipcc (hipport toolchain install)")

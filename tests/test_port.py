@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`hipport port`: the steps in one command, and that nothing is said to be so that was not seen."""
+"""`hipport port`: the steps in one command, and a report without unproven claims."""
 
 import json
 import os
@@ -39,20 +39,20 @@ setup(name="x", ext_modules=[CUDAExtension("x", ["x.cu"])], cmdclass={"build_ext
 
 
 def verified(*faults: str, root: Path = Path("/tree")) -> Verified:
-    """A result with a case in the usual configurations, in which the port fails where `faults` say so."""
+    """Return a result with a case in the usual configurations, in which the port fails where `faults` say so."""
     names = [Configuration("original", 32), Configuration("ported", 32), Configuration("ported", 64)]
     ran = (Ran(c, (CaseOutcome("a case", "fault" if str(c).split()[0] in faults else "ok"),)) for c in names)
     return Verified(root, "x", tuple(ran), ("the port on an AMD GPU: there is none", "gradients: there are none"))
 
 
 class Desk:
-    """A tree to port, with a compiler that is none, and verifications that are said to have come out in some way."""
+    """A tree to port, with a fake compiler, and verifications with scripted results."""
 
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.tree = folder / "tree"
         self.tree.mkdir()
         self.folder = folder
-        # A home that all have: a Python that has loaded PyTorch is kept for each home, and takes seconds to begin.
+        # A shared home: a Python that has loaded PyTorch is kept for each home, and takes seconds to start.
         home = str(folder.parent / "home")
         self.env = {"PATH": "/usr/bin:/bin", "HOME": home, "XDG_CACHE_HOME": str(folder / "cache")}
         hipcc = folder / "rocm/bin/hipcc"
@@ -63,7 +63,7 @@ class Desk:
         hipcc.chmod(0o755)
         self.toolchains = [Toolchain(hipcc, (6, 4, 0), "21", frozenset({"gfx942", "gfx1100"}), "given")]
         self.comes: Callable[[], Verified] = verified
-        #: What each verification was given: the texts of the original and of the port, by name.
+        #: The inputs of each verification: the texts of the original and of the port, by name.
         self.asked: list[dict[str, tuple[str, str]]] = []
         monkeypatch.setattr(builder, "find", lambda env, python: self.toolchains)
         monkeypatch.setattr(extension_verifier, "extension", lambda path, how, *, port, **_: self._verify(path, port))
@@ -182,7 +182,7 @@ def test_without_a_compiler_or_anything_to_run_little_is_said(desk: Desk) -> Non
     assert "hipport::shfl_down_sync" in (desk.tree / "src/main.cu").read_text()
 
 
-def test_steps_that_nobody_wants(desk: Desk) -> None:
+def test_disabled_steps(desk: Desk) -> None:
     desk.write("main.cu", PROGRAM)
     asked = desk.command(desk.tree / "main.cu", "--no-build", "--no-verify", "--format", "json")
     assert asked.exit_code == 0, asked.output
@@ -191,7 +191,7 @@ def test_steps_that_nobody_wants(desk: Desk) -> None:
     assert any("compiled: nothing: it was not asked for" in line for line in document["not_checked"])
 
 
-def test_what_differs_or_does_not_compile_is_not_shown_as_good(desk: Desk) -> None:
+def test_failures_are_not_shown_as_good(desk: Desk) -> None:
     desk.write("main.cu", PROGRAM + "//! 3: error: no\n//! 4: warning: hm\n")
     desk.comes = lambda: verified("ported@64")
     found = desk.port(desk.tree / "main.cu")
@@ -219,14 +219,14 @@ def test_extensions_with_cases(desk: Desk) -> None:
         ("the extension in two", False, ""),
     ]
     assert found.verifications[0].digest == reading.digest(desk.tree / "one/cases.py")
-    # What was run is what was written.
+    # The verified port is the written one.
     assert desk.asked[0]["x.cu"] == (PROGRAM, (desk.tree / "one/x.cu").read_text())
     assert has(found.not_checked, "compiled: nothing")
     with pytest.raises(extension_verifier.BadCases, match="here are 2"):
         desk.port(cases=desk.tree / "one/cases.py")
 
 
-def test_what_cannot_be_run_does_not_stop_the_port(desk: Desk) -> None:
+def test_code_that_cannot_be_run_does_not_stop_the_port(desk: Desk) -> None:
     desk.write("setup.py", SETUP)
     desk.write("x.cu", PROGRAM)
     desk.write("cases.py", "CASES = {}\n")
@@ -237,7 +237,7 @@ def test_what_cannot_be_run_does_not_stop_the_port(desk: Desk) -> None:
     desk.comes = breaks
     with pytest.raises(RuntimeError, match="a defect"):
         desk.port(declined=["build"])
-    # A defect before anything is written leaves all as it was.
+    # A failure before anything is written leaves all files unchanged.
     assert (desk.tree / "x.cu").read_text() == PROGRAM
 
     def fails() -> Verified:
@@ -249,7 +249,7 @@ def test_what_cannot_be_run_does_not_stop_the_port(desk: Desk) -> None:
     assert "hipport::" in (desk.tree / "x.cu").read_text()
 
 
-def test_again_the_evidence_is_that_of_the_originals(desk: Desk) -> None:
+def test_a_second_run_has_the_evidence_of_the_originals(desk: Desk) -> None:
     main_cu = desk.write("main.cu", PROGRAM)
     first = desk.port(desk.tree, arguments=["1"])
     ported = main_cu.read_text()
@@ -258,12 +258,12 @@ def test_again_the_evidence_is_that_of_the_originals(desk: Desk) -> None:
     assert desk.asked[1]["main.cu"] == desk.asked[0]["main.cu"] == (PROGRAM, ported)
     assert (second.shown, second.not_checked) == (first.shown, first.not_checked)
     assert second.verifications[0].verified and second.verifications[0].verified.root == desk.tree
-    # What was changed by hand since is not what hipport made of the original.
+    # A later manual change is not hipport's result for the original.
     main_cu.write_text(ported.replace("nullptr", "0"))
     third = desk.port(desk.tree, arguments=["1"])
     assert len(desk.asked) == 2 and not third.ok
     assert has(third.not_checked, "changed since hipport rewrote it: main.cu")
-    # What lies around a single file is not copied.
+    # Files beside a single file are not copied.
     assert has(desk.port(main_cu).not_checked, "hipport undo") and len(desk.asked) == 2
 
 
@@ -275,7 +275,7 @@ def test_status_and_messages(desk: Desk, tmp_path: Path, monkeypatch: pytest.Mon
     assert asked.exit_code == 1 and "DIFFERS" in asked.output
     assert json.loads((tmp_path / "seen.json").read_text())["ok"] is False
     assert (tmp_path / "seen.txt").read_text() == asked.output
-    # What goes wrong once the port is there does not lose it.
+    # An error after the port was written does not lose it.
 
     def interrupted(*_: object, **__: object) -> builder.Built:
         raise KeyboardInterrupt

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The hooks, run by the real pre-commit in a real repository: staged files only, and a commit that is ported passes."""
+"""The hooks, run by the real pre-commit in a real repository: staged files only; a commit of ported code passes."""
 
 import shutil
 import subprocess

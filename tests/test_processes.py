@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Scripts in a process that has loaded PyTorch: as they would run in one of their own."""
+"""Scripts in a process that has loaded PyTorch behave like in a process of their own."""
 
 import os
 import sys
@@ -61,7 +61,7 @@ def run(
         ),
     ],
 )
-def test_a_script_ends_and_speaks_as_in_a_process_of_its_own(
+def test_a_script_ends_and_prints_as_in_a_process_of_its_own(
     text: str, status: int, said: str, loaded: processes._Loaded, tmp_path: Path
 ) -> None:
     path = script(tmp_path, text)
@@ -69,7 +69,7 @@ def test_a_script_ends_and_speaks_as_in_a_process_of_its_own(
     assert processes.limited([str(PYTHON), str(path)], tmp_path, os.environ, ENDLESS) == (status, said)
 
 
-def test_a_script_gets_what_it_is_given_and_leaves_nothing(loaded: processes._Loaded, tmp_path: Path) -> None:
+def test_a_script_gets_its_arguments_and_leaves_nothing(loaded: processes._Loaded, tmp_path: Path) -> None:
     (tmp_path / "beside.py").write_text("here = 1\n")
     path = script(
         tmp_path,
@@ -118,15 +118,13 @@ def test_a_process_that_ended_is_begun_anew_and_one_that_is_busy_is_not_waited_f
     thread.join()
 
 
-def test_where_nothing_can_be_loaded_a_script_loads_what_it_needs(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_script_loads_its_modules_if_none_can_be_preloaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "torch.py").write_text("raise ImportError('it is broken')\n")
     path = script(tmp_path, "import sys; print(sys.argv[1:])")
     env = {**os.environ, "PYTHONPATH": str(tmp_path)}
     assert processes._Loaded(PYTHON, env).run(path, (), tmp_path, env, ENDLESS) is None
     assert processes.run_script(PYTHON, path, ["x"], tmp_path, env, ENDLESS) == (0, "['x']\n")
-    # What an interpreter asks for at its start makes another process; what scripts ask for does not.
+    # Settings that an interpreter reads at its start need another process; others do not.
     asked: list[object] = []
     monkeypatch.setattr(processes, "_loaded", lambda python, start: asked.append(start))
     for more in ({"PYTHONHASHSEED": "1"}, {}, {"FORCE_CUDA": "1"}, {"TORCH_CUDA_ARCH_LIST": "8.0"}):

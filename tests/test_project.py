@@ -71,7 +71,7 @@ def test_a_port_for_both_sizes() -> None:
         ({"warp": "64"}, "warp mode '64'"),
     ],
 )
-def test_what_hipport_cannot_port_to(wrong: dict[str, object], said: str) -> None:
+def test_targets_that_hipport_does_not_support(wrong: dict[str, object], said: str) -> None:
     with pytest.raises(ValueError, match=said):
         Target(**wrong)  # type: ignore[arg-type]
 
@@ -80,20 +80,20 @@ def test_what_hipport_cannot_port_to(wrong: dict[str, object], said: str) -> Non
     ("files", "of", "expected"),
     [
         ({"a.cu": '#include "x.h"', "x.h": "", "b.cu": ""}, "a.cu", ["a.cu", "x.h"]),
-        # What two files include connects them, however deep.
+        # An include by two files connects them, at any depth.
         ({"a.cu": '#include "x.h"', "b.cu": '#include "y.h"', "x.h": '#include "y.h"', "y.h": ""}, "b.cu",
          ["a.cu", "b.cu", "x.h", "y.h"]),
-        # Beside the file before anywhere else; with .. and . too.
+        # Beside the file first; with .. and . too.
         ({"p/a.cu": '#include "x.h"', "p/x.h": "", "x.h": ""}, "p/a.cu", ["p/a.cu", "p/x.h"]),
         ({"p/a.cu": '#include "../q/x.h"', "p/x.h": "", "q/x.h": ""}, "p/a.cu", ["p/a.cu", "q/x.h"]),
         ({"p/a.cu": '#include "./x.h"', "p/x.h": "", "q/x.h": ""}, "p/a.cu", ["p/a.cu", "p/x.h"]),
         ({"p/q/a.cu": '#include "../x.h"', "p/q/r/x.h": "", "p/x.h": ""}, "p/q/a.cu", ["p/q/a.cu", "p/x.h"]),
-        # By the end of the path, as with an -I that is not known; the nearest ones.
+        # By the end of the path, like with an unknown -I; the nearest files.
         ({"p/src/a.cu": "#include <x/y.h>", "p/inc/x/y.h": "", "q/inc/x/y.h": "", "p/y.h": ""}, "p/src/a.cu",
          ["p/inc/x/y.h", "p/src/a.cu"]),
         ({"p/a.cu": '#include "x.h"', "q/x.h": "", "r/x.h": ""}, "p/a.cu", ["p/a.cu", "q/x.h", "r/x.h"]),
         ({"p/a.cu": '#include "../../x.h"', "q/x.h": ""}, "p/a.cu", ["p/a.cu", "q/x.h"]),
-        # In comments, strings and inactive code; itself; what is not there; not C++.
+        # In comments, strings and inactive code; itself; missing files; other files than C++.
         ({"a.cu": '// #include "x.h"\nauto s = "#include <x.h>";', "x.h": ""}, "a.cu", ["a.cu"]),
         ({"a.cu": '#if 0\n#include "x.h"\n#endif', "x.h": ""}, "a.cu", ["a.cu", "x.h"]),
         ({"a.h": '#include "a.h"\n#include <vector>\n#include "."\n#include ""', "b.h": ""}, "a.h", ["a.h"]),
@@ -121,7 +121,7 @@ def test_includes_may_begin_above_what_was_given(tmp_path: Path) -> None:
 
 @given(st.lists(st.lists(st.integers(0, 7), max_size=3), min_size=8, max_size=8))
 def test_belonging_together_is_mutual(includes: list[list[int]]) -> None:
-    """Against the slow way: take what is one include away, until nothing is new."""
+    """Compared with the slow method: add the files one include away, until nothing is new."""
     whole = project(
         {f"{i}.h": "".join(f'#include "{other}.h"\n' for other in others) for i, others in enumerate(includes)}
     )
@@ -145,7 +145,7 @@ def test_no_file_includes_itself() -> None:
     assert whole.included_paths == {each.path for each in whole.sources}
 
 
-def test_facts_of_files_that_belong_together_are_worked_out_once() -> None:
+def test_facts_of_a_component_are_computed_once() -> None:
     asked: list[str] = []
 
     def words(source: Cpp) -> frozenset[bytes]:
@@ -193,12 +193,12 @@ def test_macros_for_hip_are_known_from_other_files_and_build_scripts(files: dict
     assert changed.known_on_hip == asking.known_on_hip
 
 
-def test_files_that_say_nothing_of_hip_stay_the_same_objects() -> None:
+def test_files_without_hip_stay_the_same_objects() -> None:
     whole = project({"a.cu": "cudaFree(p);", "setup.py": "-DFAST_HIP"})
     assert hip_backends.known(whole) is whole
 
 
-def test_home_is_where_all_that_belongs_together_lies() -> None:
+def test_home_is_the_common_folder_of_a_component() -> None:
     whole = project({"p/src/a.cu": '#include "../inc/x.h"', "p/inc/x.h": "", "p/src/deep/b.cu": "", "c.cu": ""})
     homes = {str(each.path): str(whole.home(each)) for each in whole.sources}
     assert homes == {"p/src/a.cu": "p", "p/inc/x.h": "p", "p/src/deep/b.cu": "p/src/deep", "c.cu": "."}
@@ -240,7 +240,7 @@ def test_a_project_can_be_pickled() -> None:
     ],
 )
 def test_files_that_include_each_other_are_not_taken_apart(include: str) -> None:
-    """What divides a tree among processes must connect whatever the lexer connects."""
+    """The division of a tree among processes must connect all files that the lexer connects."""
     tree = project({"a.cu": include, "h.h": "", "b.cu": ""})
     together = {frozenset(str(source.path) for source in tree.component(each)) for each in tree.sources}
     apart = [{str(source.path) for source in group} for group in tree.apart()]
@@ -249,8 +249,10 @@ def test_files_that_include_each_other_are_not_taken_apart(include: str) -> None
     assert {"b.cu"} in apart
 
 
-def test_files_that_say_what_counts_in_others_are_given_to_one_process() -> None:
-    """Memory that one file pins, and another's kernel counts in: with any number of processes the same is found."""
+def test_files_that_affect_each_other_are_given_to_one_process() -> None:
+    """Memory that one file pins, and to which another's kernel writes: the result does not depend on the number of
+    processes.
+    """
     tree = {f"u{i}.cu": b"__global__ void f%d() {}\n" % i for i in range(6)} | {
         "k.cu": b"__global__ void count(int *n) { atomicMax(n, 1); }\nvoid launch(int *n) { count<<<1, 32>>>(n); }\n",
         "b.cpp": b"void launch(int *n);\nvoid run() { int *p; cudaMallocManaged(&p, 4); launch(p); }\n",

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What findings of code in which threads wait for each other rest on, and `hipport explain FILE:LINE`.
+"""The grounds of findings in code in which threads wait for each other, and `hipport explain FILE:LINE`.
 
-That each such finding of a fixture carries a proof is a law of hipport.testing.
+hipport.testing has a law that each such finding of a fixture carries a proof.
 """
 
 import json
@@ -113,13 +113,13 @@ def test_a_collective_in_a_function_of_another_file_has_the_conditions_of_its_ca
     assert called.reason == "1 call of it is seen, in the code of 1 kernel"
 
 
-def test_a_collective_that_is_not_proven_says_why(reported: tuple[Reported, ...]) -> None:
+def test_an_unproven_collective_has_a_reason(reported: tuple[Reported, ...]) -> None:
     found = of_line(reported, "k.cu", 10, "warp_intrinsics/helper")
     assert str(found.certainty) == "review"
     why = "lanes may disagree on `odd(i)` in line 10: odd, which is not seen, may give each thread its own"
     assert said(found) == [("warp", "all lanes that its mask names reach this call together", why, 10)]
     assert found.message.endswith(f"; not proven: {why}") and not found.proof[0].proven
-    # A person has one thing to look at, whatever is missing at each place.
+    # A person has one thing to check, whatever is missing at each place.
     other = replace(found, line=11, message=f"{without_reason(found.message)}; not proven: something else")
     assert len(facts([found, other])) == 1 and "not proven" not in facts([found, other])[0].message
 
@@ -148,7 +148,7 @@ def test_a_barrier_that_is_not_proven(tree: Path, reported: tuple[Reported, ...]
     found = of_line(reported, "k.cu", 16, "barriers/parted")
     assert str(found.certainty) == "manual"
     (ground,) = found.proof
-    # The reason stands in the function that is called, in its file.
+    # The reason is in the called function, in its file.
     assert (ground.path, ground.line, ground.proven) == (PurePosixPath("helpers.cuh"), 4, False)
     assert ground.reason.endswith("`lane() > 7` in line 16, because of `threadIdx.x` in line 4 of helpers.cuh")
     assert found.message.endswith(missing(found.proof))
@@ -187,7 +187,7 @@ def test_a_program_that_is_ported_already(tree: Path, tmp_path: Path) -> None:
     assert explained[0].kept[0].proof[1].claim == "all threads of the launch agree on `n > 4`"
 
 
-def test_the_law_finds_what_lacks_a_proof(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_law_finds_missing_proofs(monkeypatch: pytest.MonkeyPatch) -> None:
     case = fixture(ROOT / "fixtures/warp_intrinsics/excluding_conditions.before.cu")
     (each,) = (of for of in PASSES if of.name == "warp_intrinsics")
     proved(each, case)

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""hipport/ptx.h: the arithmetic of every instruction against its definition, and against what an NVIDIA GPU gave.
+"""hipport/ptx.h: the arithmetic of every instruction, compared with its definition and with an NVIDIA GPU's results.
 
 One program runs every instruction on the same words: as hipport's function on a CPU, as PTX on a GPU. The name of the
-function follows from the opcode. Of the GPU's results `test_ptx_helpers.json` has a hash for each instruction, and of
-the approximations the results themselves. It was made so:
+function follows from the opcode. `test_ptx_helpers.json` has a hash of the GPU's results for each instruction, and the
+results themselves for approximations. It was made by:
 
     python tests/test_ptx_helpers.py write FOLDER
     cd FOLDER && nvcc -arch=sm_90 program.cu -o program && ./program
     python tests/test_ptx_helpers.py record FOLDER 'NVIDIA H200, CUDA 13.0'
 
-Built with -DHELPERS, with hipport's functions for the GPU, the program gave what it gives on a CPU.
+Built with -DHELPERS, with hipport's functions for the GPU, the program had the same results as on a CPU.
 """
 
 from __future__ import annotations
@@ -280,11 +280,11 @@ def read(folder: Path) -> Results:
     return found
 
 
-# ---- what was recorded
+# ---- the recording
 
 
 def hashes(results: Results) -> list[str]:
-    """Return a hash for each column that is no approximation, in their order."""
+    """Return a hash for each column except approximations, in their order."""
     return [
         hashlib.sha256(results[name].tobytes()).hexdigest()[:8] for name in columns() if not APPROXIMATE.search(name)
     ]
@@ -325,7 +325,7 @@ def recorded() -> dict[str, list[str] | dict[str, str] | str]:
 
 
 def differing(results: Results) -> list[str]:
-    """Return the columns that are not what the GPU gave."""
+    """Return the columns that differ from the GPU's."""
     names = [name for name in columns() if not APPROXIMATE.search(name)]
     known = " ".join(recorded()["hashes"]).split()
     return [name for name, ours, theirs in zip(names, hashes(results), known, strict=True) if ours != theirs]
@@ -337,7 +337,7 @@ WARNINGS = "-Wall -Wextra -Werror -Wno-unused-command-line-argument -Wno-unused-
 
 
 def build(command: list[str], folder: Path, env: dict[str, str] | None = None) -> None:
-    """Build `program.cu` of hipport's functions."""
+    """Build `program.cu` with hipport's functions."""
     write(folder)
     (folder / "device.cu").write_text(device_program())
     command = [*command, *WARNINGS, "-DHELPERS", f"-I{INCLUDE}"]
@@ -354,7 +354,7 @@ def run(folder: Path) -> Results:
 def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
     if shutil.which("g++") is None:
         pytest.skip("no g++: the arithmetic of hipport/ptx.h was not checked")
-    # The oldest C++ that it may be included in; and no step may be one that C++ leaves undefined.
+    # The oldest C++ that may include it; and no step may have undefined behaviour.
     flags = "-std=c++11 -O0 -pedantic -Wconversion -fsanitize=undefined -fno-sanitize-recover".split()
     folder = tmp_path_factory.mktemp("ptx")
     build(["g++", *flags, "-x", "c++", "program.cu", "-o", "program"], folder)
@@ -371,7 +371,7 @@ def test_agrees_with_its_definition(family: str, results: Results) -> None:
         if column.opcode.split(".")[0] != family or APPROXIMATE.search(name):
             continue
         rows = words()[column.pool]
-        # Other rows for each column, so that all are tried on some.
+        # Other rows for each column, so that all rows are used.
         step = len(rows) // 40
         for i in range(len(name) * 7 % step, len(rows), step):
             assert results[name][i] == defined(column, rows[i]), (name, [hex(word) for word in rows[i]])
@@ -380,10 +380,10 @@ def test_agrees_with_its_definition(family: str, results: Results) -> None:
 
 
 def test_agrees_with_the_gpu(results: Results) -> None:
-    """All but some video instructions, of which NVIDIA's compiler makes other things than the manual says.
+    """All except some video instructions, for which NVIDIA's compiler does not follow the manual.
 
-    No GPU since Kepler has them in hardware. CUDA 13 keeps the upper half of a result that goes to .h1, does not
-    always saturate to the part that a result goes to, and is not exact before .min, .max, shifts and clamps.
+    No GPU since Kepler has them in hardware. CUDA 13 keeps the upper half of a result for .h1, does not always saturate
+    to the part that receives the result, and is not exact before .min, .max, shifts and clamps.
     """
     unlike = recorded()["unlike the manual"]
     assert differing(results) == unlike
@@ -398,7 +398,7 @@ def test_agrees_with_the_gpu(results: Results) -> None:
         "vshr",
         "vmad",
     }
-    # Plain ones, and those that add, are as they should be.
+    # Plain ones, and those that add, are right.
     plain = re.compile(r"v(add|sub|min|max|absdiff|set|shr)(\.[us]32)+(\.(eq|ne|lt|le|gt|ge))?(\.add)?( |$)")
     assert not [name for name in unlike if plain.match(name)]
 
@@ -410,7 +410,7 @@ def quotient(a: float, b: float) -> float:
     return 0.0 if 2.0**126 < abs(b) < 2.0**128 else a / b
 
 
-# The function, the greatest error that PTX promises, and whether that is relative.
+# The function, the greatest error that PTX guarantees, and whether that is relative.
 APPROXIMATIONS: dict[str, tuple[Truth, float, bool]] = {
     "rcp.approx.f32": (lambda a, b: 1 / a, 2.0**-23, True),
     "rcp.approx.ftz.f32": (lambda a, b: 1 / a, 2.0**-23, True),
@@ -446,7 +446,7 @@ APPROXIMATIONS: dict[str, tuple[Truth, float, bool]] = {
 
 @pytest.mark.parametrize("name", [name for name in columns() if APPROXIMATE.search(name)])
 def test_approximation_is_within_the_bound(name: str, results: Results) -> None:
-    """Ours and the GPU's; and both are the same where the result is infinite or not a number."""
+    """hipport's and the GPU's; and both are the same if the result is infinite or a NaN."""
     truth, bound, relative = APPROXIMATIONS[name]
     column = columns()[name]
     kind = column.result.removesuffix("x2")
@@ -456,7 +456,7 @@ def test_approximation_is_within_the_bound(name: str, results: Results) -> None:
     least, greatest = 2.0 ** (1 - form.bias), float(form.number(form.infinity - 1) or 0)
     finite = 0
     for row, *found in zip(words()[column.pool], results[name], theirs, strict=True):
-        # Of two halves, the lower.
+        # The lower of two halves.
         arguments = [word & (2 * form.sign - 1) for word in row[:2]]
         if ".ftz" in name:
             arguments = [flushed(each, kind) for each in arguments]
@@ -471,7 +471,7 @@ def test_approximation_is_within_the_bound(name: str, results: Results) -> None:
             assert found[0] % (2 * form.sign) == found[1] % (2 * form.sign), [hex(each) for each in arguments]
             continue
         scale = abs(exact) if relative and not (name.startswith("lg2") and 0.5 < x < 2) else 1.0
-        # What is below the least normal number may be flushed, or come from arguments that are.
+        # Subnormal numbers may be flushed, or come from flushed arguments.
         tolerance = scale * bound * (1 + 2.0**-10) + (2 * least if abs(exact) < 2 * least else 0)
         for each in found:
             assert abs(float(decoded(each % (2 * form.sign), kind)) - exact) <= tolerance, [
@@ -482,7 +482,7 @@ def test_approximation_is_within_the_bound(name: str, results: Results) -> None:
 
 
 def kind_of(word: int, form: Format) -> str:
-    """Return what a number is, with its sign: zero, below the least normal number, infinite, or none of these."""
+    """Return the kind of a number with its sign: zero, subnormal, infinite, or other."""
     magnitude, sign = word & (form.sign - 1), "-" if word & form.sign else "+"
     if magnitude > form.infinity:
         return "not a number"
@@ -493,7 +493,7 @@ def kind_of(word: int, form: Format) -> str:
 
 @pytest.mark.parametrize("name", [name for name in columns() if APPROXIMATE.search(name)])
 def test_approximation_of_special_numbers_is_the_gpu_s(name: str, results: Results) -> None:
-    """Zeros with their signs, what is flushed, infinities and NaNs: what inline_ptx calls safe has those of the GPU."""
+    """Signed zeros, flushed values, infinities and NaNs are the GPU's for instructions that inline_ptx calls SAFE."""
     column = columns()[name]
     form, digits = FORMATS[column.result.removesuffix("x2")], bits_of(column.result) // 4
     text = recorded()["approximations"][name]
@@ -547,7 +547,7 @@ def test_words_are_taken_apart(tmp_path: Path) -> None:
 
 
 def test_a_port_leaves_it_alone() -> None:
-    """It lies in the ported tree, which may be ported again."""
+    """It is in the ported tree, which may be ported again."""
     ported = hipport.rewrite(sorted((INCLUDE / "hipport").glob("ptx*.h")))
     assert (ported.changed, ported.created, ported.reported) == ((), (), ())
 
@@ -555,7 +555,7 @@ def test_a_port_leaves_it_alone() -> None:
 # ---- with compilers for GPUs
 
 TARGETS = {(5, 2): ("gfx90a", "gfx1030"), (6, 4): ("gfx90a", "gfx942", "gfx1100", "gfx1201")}
-#: One of each release, and one of each size of a wavefront, are enough to show what differs.
+#: One architecture of each release, and one of each wavefront size, show all differences.
 FURTHER = [((5, 2), "gfx90a"), ((6, 4), "gfx90a"), ((6, 4), "gfx1201")]
 
 
@@ -589,7 +589,7 @@ def test_compiles_for_amd(release: tuple[int, int], target: str, tmp_path: Path)
     build([*command, "device.cu", "--cuda-host-only", "-fsyntax-only"], tmp_path, env)
 
 
-# Those that only devices have are compiled above, and those that ports use in test_fixture_builds.py.
+# Host functions; functions for devices only are compiled above, and those that ports use in test_fixture_builds.py.
 @pytest.mark.further
 @pytest.mark.toolchain
 def test_every_function_becomes_instructions(tmp_path: Path) -> None:
@@ -601,10 +601,10 @@ def test_every_function_becomes_instructions(tmp_path: Path) -> None:
 @pytest.mark.toolchain
 def test_host_code_of_hip_agrees_with_the_gpu(tmp_path: Path) -> None:
     command, env = hipcc((6, 4), "gfx90a")
-    # This lets a compiler fuse operations, which it must not do here.
+    # This allows a compiler to fuse operations, which it must not do here.
     flags = ["-O1", "-mfma", "-ffp-contract=fast", "--cuda-host-only", "-c"]
     build([*command, *flags, "program.cu", "-o", "program.o"], tmp_path, env)
-    # With this machine's library of mathematics, not with the toolchain's.
+    # With this machine's mathematical library, not with the toolchain's.
     subprocess.run(["g++", "program.o", "-o", "program"], cwd=tmp_path, check=True)
     assert differing(run(tmp_path)) == recorded()["unlike the manual"]
 

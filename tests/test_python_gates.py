@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What python_gates writes runs: with CUDA as before, and on ROCm as it says."""
+"""Code that python_gates writes is run: with CUDA as before, and on ROCm with the documented results."""
 
 import sys
 from collections.abc import Callable
@@ -72,7 +72,7 @@ CAPABILITY = "torch.cuda.get_device_capability()"
         "float(f'{torch.cuda.get_device_properties(0).major}.{torch.cuda.get_device_properties(0).minor}') >= 8.9",
     ],
 )
-def test_a_capability_is_asked_for_as_before_with_cuda_and_the_same_of_every_amd_gpu(test: str) -> None:
+def test_a_capability_is_unchanged_with_cuda_and_equal_on_all_amd_gpus(test: str) -> None:
     before = f"import torch\nx = {test}\n"
     text = after(before)
     for capability in NVIDIA:
@@ -95,7 +95,7 @@ def test_a_capability_is_asked_for_as_before_with_cuda_and_the_same_of_every_amd
         'torch.version.cuda[:2] + "-" + torch.version.cuda',
     ],
 )
-def test_the_release_of_cuda_is_what_it_was_with_cuda_and_does_not_raise_on_rocm(expression: str) -> None:
+def test_the_release_is_unchanged_with_cuda_and_does_not_raise_on_rocm(expression: str) -> None:
     before = f"import torch\nx = {expression}\n"
     text = after(before)
     for release in ("11.8", "12.8", "13.0"):
@@ -106,7 +106,7 @@ def test_the_release_of_cuda_is_what_it_was_with_cuda_and_does_not_raise_on_rocm
     value(text, fake_torch((9, 4), hip="6.4"))
 
 
-def test_what_is_part_of_the_project_is_not_missing() -> None:
+def test_modules_of_the_project_are_not_missing() -> None:
     assert ported("import cupy\n").reported
     assert not ported("import cupy\n", "cupy/__init__.py").reported
     assert not ported("import cupy\n", "lib/cupy.py").reported
@@ -114,7 +114,7 @@ def test_what_is_part_of_the_project_is_not_missing() -> None:
 
 @pytest.fixture
 def attention(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], dict[str, Any]]:
-    """Return what runs a fixture's text on a PyTorch for ROCm that has no package for attention."""
+    """Return a function that runs a fixture's text on a PyTorch for ROCm without a package for attention."""
     torch = pytest.importorskip("torch")
     monkeypatch.setattr(torch.version, "hip", "6.4")
     for name in ("flash_attn", "xformers"):
@@ -129,14 +129,14 @@ def attention(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], dict[str, Any]
 
 
 def attended(q: Any, k: Any, v: Any, bias: Any = 0, scale: float | None = None) -> Any:
-    """Attention by its definition, of [batch, sequence, heads, features]."""
+    """Return attention by its definition, of [batch, sequence, heads, features]."""
     import torch
 
     scores = torch.einsum("bqhd,bkhd->bhqk", q, k) * (q.shape[-1] ** -0.5 if scale is None else scale) + bias
     return torch.einsum("bhqk,bkhd->bqhd", scores.softmax(-1), v)
 
 
-def test_what_stands_in_for_flash_attn_is_attention(attention: Callable[[str], dict[str, Any]]) -> None:
+def test_the_replacement_of_flash_attn_is_attention(attention: Callable[[str], dict[str, Any]]) -> None:
     import torch
 
     text = "import flash_attn\n" + "".join(
@@ -173,7 +173,7 @@ def test_what_stands_in_for_flash_attn_is_attention(attention: Callable[[str], d
     torch.testing.assert_close(apart, attended(q, *every).flatten(0, 1))
 
 
-def test_what_stands_in_inside_of_a_function_is_attention(attention: Callable[[str], dict[str, Any]]) -> None:
+def test_the_replacement_inside_of_a_function_is_attention(attention: Callable[[str], dict[str, Any]]) -> None:
     import torch
 
     names = attention((FIXTURES / "attention_in_function.after.py").read_text())
@@ -186,7 +186,7 @@ def test_what_stands_in_inside_of_a_function_is_attention(attention: Callable[[s
     torch.testing.assert_close(module.other(q, k, v), attended(q, k, v, hidden) + attended(q, k, v))
 
 
-def test_what_stands_in_for_xformers_is_attention(attention: Callable[[str], dict[str, Any]]) -> None:
+def test_the_replacement_of_xformers_is_attention(attention: Callable[[str], dict[str, Any]]) -> None:
     import torch
 
     text = after("import xformers.ops as xops\nx = lambda q: xops.memory_efficient_attention(q, q, q)\n")
@@ -203,7 +203,7 @@ def test_what_stands_in_for_xformers_is_attention(attention: Callable[[str], dic
         xops.memory_efficient_attention(q[None], k[None], v[None])
 
 
-def test_with_cuda_a_package_that_is_missing_is_still_missing(
+def test_a_missing_package_is_still_missing_with_cuda(
     attention: Callable[[str], dict[str, Any]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     import torch
@@ -213,7 +213,7 @@ def test_with_cuda_a_package_that_is_missing_is_still_missing(
         attention((FIXTURES / "attention.after.py").read_text())
 
 
-def test_a_package_that_is_there_is_taken(
+def test_an_installed_package_is_used(
     attention: Callable[[str], dict[str, Any]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     real = ModuleType("flash_attn")
@@ -222,7 +222,7 @@ def test_a_package_that_is_there_is_taken(
 
 
 def test_functions_that_all_call_each_other() -> None:
-    """Ways through a program are more than can be counted: thirty functions, each of which calls all others."""
+    """The paths through such a program are too many to count: thirty functions, each of which calls all others."""
     names = [f"step_{i}" for i in range(30)]
     calls = "".join(f"    {name}(n)\n" for name in names)
     text = "import torch\n" + "".join(f"def {name}(n):\n{calls}" for name in names)

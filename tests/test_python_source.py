@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Spans of Python nodes are where the nodes are, in every encoding, or are not handed out."""
+"""Spans of Python nodes are exact in every encoding, or are not returned."""
 
 import asyncio.base_events
 import dataclasses
@@ -50,12 +50,12 @@ def _strings(source: Python) -> list[tuple[Span, bytes]]:
 def test_span_is_the_text_of_the_node(text: bytes) -> None:
     found = _strings(_python(text))
     assert found[-1][1] == b"'y'"
-    # There is one 'y' in the text, so a span that reads so is the right one.
+    # The text has one 'y', so a span with this text is the right one.
     assert text.count(b"'y'") == 1
 
 
 def test_children_are_those_of_libcst_in_their_order() -> None:
-    """Of every node of files of the standard library that use the whole language, and of ones with odd forms."""
+    """For every node of files of the standard library that use the whole language, and of files with unusual forms."""
     odd = (
         "@d\n@e(1)\nasync def f(a, /, b: int = 2, *c, k=3, **d) -> None:\n  'x'\n  await g(*a, **d)\n"
         "with a as b, c: pass\ntry: pass\nexcept* E as e: pass\nelse: pass\nfinally: pass\n"
@@ -120,7 +120,7 @@ def test_a_stateful_encoding_is_misplaced_not_wrong() -> None:
         pytest.param(b"print 'Python 2'\n", id="python 2"),
     ],
 )
-def test_what_cannot_be_parsed_is_one_error_and_no_exception(text: bytes) -> None:
+def test_unparsable_text_is_one_error_and_no_exception(text: bytes) -> None:
     assert _python(text).module is None
     assert _python(text).errors == 1
     with pytest.raises(Misplaced):
@@ -129,7 +129,7 @@ def test_what_cannot_be_parsed_is_one_error_and_no_exception(text: bytes) -> Non
 
 @pytest.mark.parametrize("piece", ["(", "-", "not ", "x if x else ", "lambda: ", "[", "{1:"])
 def test_deep_nesting_does_not_end_the_process(piece: str) -> None:
-    # In a child: what this guards against is a stack overflow, which takes the process with it.
+    # In a child process: a stack overflow, which this prevents, would end the process.
     program = (
         "from pathlib import PurePosixPath; from hipport.syntax.python import Python;"
         f"print(Python(PurePosixPath('x.py'), b'x = ' + {piece.encode()!r} * 100_000 + b'1').errors)"
@@ -173,8 +173,8 @@ def test_strings_that_only_a_newer_python_reads_are_errors(text: bytes, errors: 
     assert _python(text).errors == errors
 
 
-def test_what_python_warns_of_a_tree_is_not_said(tmp_path: Path) -> None:
-    """`"\\d"` is a SyntaxWarning since Python 3.12, and older ones warn of `1or 2`."""
+def test_pythons_warnings_about_a_tree_are_hidden(tmp_path: Path) -> None:
+    """`"\\d"` is a SyntaxWarning since Python 3.12, and older versions warn of `1or 2`."""
     text = 'import torch\nfrom torch.utils.cpp_extension import CUDAExtension, load\nx = 1or 2\ny = "\\d"\n'
     (tmp_path / "setup.py").write_text(
         text + 'e = CUDAExtension("a", ["a.cu"])\nload("b", ["b.cu"])\nt = y.cuda()\n'

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `pytorch_api` writes is taken by the PyTorch that is installed, and so is what it leaves alone."""
+"""The installed PyTorch accepts the code that `pytorch_api` writes, and the code that it leaves alone."""
 
 import importlib.util
 import re
@@ -14,7 +14,7 @@ from endless import ENDLESS
 from hipport import executor
 
 FIXTURES = Path(__file__).parent.parent / "fixtures" / "pytorch_api"
-#: What compiles without the headers of CUDA, and of which no part is left to a person.
+#: Fixtures that compile without CUDA's headers, and without work for a person.
 NAMES = ["dispatch.after.cu", "dispatch_look_alikes.before.cu", "macros.after.cpp", "macros_own.before.cpp"]
 
 
@@ -22,8 +22,8 @@ NAMES = ["dispatch.after.cu", "dispatch_look_alikes.before.cu", "macros.after.cp
     importlib.util.find_spec("torch") is None or shutil.which("g++") is None,
     reason="torch or g++ is not installed: that PyTorch takes what is written was NOT checked",
 )
-def test_pytorch_takes_what_is_written(tmp_path: Path) -> None:
-    # One unit, as PyTorch's headers are nearly all of the time.
+def test_pytorch_accepts_the_replacements(tmp_path: Path) -> None:
+    # One unit, because PyTorch's headers take nearly all of the time.
     text = "#include <torch/extension.h>\n"
     for number, name in enumerate(NAMES):
         body = (FIXTURES / name).read_text()
@@ -33,7 +33,7 @@ def test_pytorch_takes_what_is_written(tmp_path: Path) -> None:
     torch = importlib.util.find_spec("torch")
     assert torch is not None and torch.submodule_search_locations
     headers = Path(torch.submodule_search_locations[0], "include")
-    # Tensors and operators, and nothing of what torch/extension.h brings besides: a third of the time.
+    # Tensors and operators, without the other includes of torch/extension.h: a third of the time.
     light = Path(executor.__file__).parent / "native/include/torch_light"
     folders = [light, headers, headers / "torch/csrc/api/include", sysconfig.get_path("include")]
     command = [

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is rendered is true: a diff applies, JSON says what the values say, colour is only there when asked for."""
+"""Reports are true: a diff applies, JSON has the same content as the objects, and colour is only used on request."""
 
 import json
 import subprocess
@@ -46,7 +46,7 @@ def test_text_names_place_reason_and_rule() -> None:
     assert text.startswith("kernels and C++\n  next: ")
     assert "  manual  do it by hand  [test_report/left]\n          d/a.cu:1\n" in text
     assert "  review  a is old  [test_report/kind]\n          d/a.cu:1\n" in text
-    assert text.index("manual  do it") < text.index("review  a is old")  # the worst first
+    assert text.index("manual  do it") < text.index("review  a is old")  # The worst first.
     assert "left to a person   manual  review  places\n  kernels and C++       1       2       3\n" in text
     assert "glm is third-party" in text
     assert text.endswith("1 file changed: 2 places, 2 of them to review; 1 place needs a person (1 file read)\n")
@@ -66,7 +66,7 @@ def test_summary_of_nothing() -> None:
     assert summary(run(Project(()), ())) == "nothing to change (0 files read)"
 
 
-def test_what_is_not_written_is_not_called_changed() -> None:
+def test_unwritten_files_are_not_called_changed() -> None:
     document = json.loads(as_json(ported(), would=True))
     assert [(file["changed"], file["would_change"]) for file in document["files"]] == [(False, True)]
     assert document["summary"].startswith("1 file would change")
@@ -134,7 +134,7 @@ KERNELS = {
 }
 
 
-def test_a_fact_is_said_once_with_its_subjects_and_places() -> None:
+def test_a_fact_is_reported_once_with_its_subjects_and_places() -> None:
     found = facts(hipport.rewrite(KERNELS).reported)
     (cudnn,) = [fact for fact in found if "cuDNN" in fact.message]
     assert set(cudnn.subjects) == {"cudnnCreate", "cudnnDestroy"} and len(cudnn.places) == 36
@@ -146,7 +146,7 @@ def test_a_fact_is_said_once_with_its_subjects_and_places() -> None:
 
 
 def test_a_fact_is_not_one_with_another_of_its_rule() -> None:
-    """What differs in more than the name that it is about, or in lines, is told apart; so are outcomes."""
+    """Facts are distinct if they differ in more than the name that they are about, or in lines; so are outcomes."""
 
     def find(source: Cuda, project: Project) -> Iterator[Finding]:
         for start, message in enumerate(messages):
@@ -163,7 +163,7 @@ def test_a_fact_is_not_one_with_another_of_its_rule() -> None:
     assert said("f → g; assumes that it is so", "h → i; assumes that it is so") == [
         "f → g, h → i: assumes that it is so"
     ]
-    # What is said in parentheses of a name belongs to it.
+    # A remark in parentheses on a name belongs to it.
     assert len(said("a/b.h (and 4 more of a/): it is not there", "a/c.h (and 2 more of a/): it is not there")) == 1
     assert len(said("threads part at `a` in line 3: they wait", "threads part at `a` in line 9: they wait")) == 1
     assert len(said("threads of a block part at `a`: they wait", "threads of a block part at `b`: they wait")) == 2
@@ -187,7 +187,7 @@ def test_a_fact_is_not_one_with_another_of_its_rule() -> None:
         "#if __CUDA_ARCH__ < 750\n  return;\n#endif\n  c[0] = 1;\n",
     ],
 )
-def test_code_that_is_missing_on_amd_and_what_chooses_it_are_one_fact(choice: str, pair: str, code: str) -> None:
+def test_missing_code_and_its_choice_are_one_fact(choice: str, pair: str, code: str) -> None:
     pair = pair and f"major, minor = torch.cuda.get_device_capability()\n{pair}"
     texts = {
         "k.cu": f"__global__ void gemm(float* c) {{\n{code}}}\n".encode(),
@@ -242,12 +242,12 @@ def test_scripts_that_workflows_alone_run_are_part_of_them() -> None:
     (fact,) = facts(hipport.rewrite(texts).reported)
     assert {place.path.as_posix() for place in fact.places} == set(texts) and fact.certainty is Certainty.MANUAL
     assert "installs CUDA's toolkit" in fact.sentence and "ROCm does not need" in fact.sentence
-    # What somebody else runs as well is theirs to decide.
+    # A script that others run as well is for them to decide.
     texts["Makefile"] = b"deps:\n\t./ci/install.sh\n"
     assert len(facts(hipport.rewrite(texts).reported)) > 1
 
 
-def test_what_an_image_gets_is_assumed_of_the_image() -> None:
+def test_environment_of_an_image_is_assumed_of_the_image() -> None:
     install = b"RUN pip install torch==1.10.0+cu113 -f https://download.pytorch.org/whl/torch_stable.html\n"
     cuda = b"FROM nvidia/cuda:11.3.1-devel-ubuntu20.04\nENV CUDA_HOME=/usr/local/cuda\n" + install
     assert len(facts(hipport.rewrite({"Dockerfile": cuda}).reported)) == 1
@@ -258,7 +258,7 @@ def test_what_an_image_gets_is_assumed_of_the_image() -> None:
 
 
 def test_one_thing_is_one_fact_across_passes_and_files() -> None:
-    """A guard on a release and one on an architecture, a header and what it declares, pins of one build."""
+    """A guard on a release and one on an architecture, a header and its declarations, pins of one build."""
     texts = {
         "a.cu": b"#include <mma.h>\nusing namespace nvcuda;\n",
         "b.cu": b"#if CUDA_VERSION > 13000\nint a;\n#else\nint b;\n#endif\n"
@@ -268,7 +268,7 @@ def test_one_thing_is_one_fact_across_passes_and_files() -> None:
     assert [len(fact.places) for fact in facts(hipport.rewrite(texts).reported)] == [2, 2, 2]
 
 
-def test_groups_are_what_a_person_does_next() -> None:
+def test_groups_are_the_next_steps() -> None:
     texts = {
         "k.cu": b"void g() { cudaDeviceFlushGPUDirectRDMAWrites(a, b); }\n",
         "README.md": b"```\npip install torch --index-url https://download.pytorch.org/whl/cu121\n```\n",
@@ -336,7 +336,7 @@ def test_noise_is_measured(tmp_path: Path) -> None:
 
 # --- SARIF ------------------------------------------------------------------------------------------------------------
 
-#: What the schema of SARIF 2.1.0 requires of the objects that are written here, and the values that it has lists of.
+#: The required properties of the objects written here by the schema of SARIF 2.1.0, and the values of its enumerations.
 REQUIRED = {
     "runs": {"tool"},
     "driver": {"name"},
@@ -362,7 +362,7 @@ def sarif(texts: dict[str, str]) -> dict[str, Any]:
 
 
 def check(value: Any, name: str = "") -> None:
-    """What the schema requires of each object, by the name of the property that has it."""
+    """Check the schema's requirements for each object, by the name of the property that contains it."""
     if isinstance(value, list):
         for each in value:
             check(each, name)
@@ -377,7 +377,7 @@ def check(value: Any, name: str = "") -> None:
             check(inner, key)
 
 
-def test_sarif_has_what_its_schema_requires() -> None:
+def test_sarif_follows_its_schema() -> None:
     document = sarif(SARIF)
     assert document["version"] == "2.1.0" and document["$schema"].endswith("sarif-schema-2.1.0.json")
     check(document["runs"], "runs")
@@ -388,7 +388,7 @@ def test_sarif_has_what_its_schema_requires() -> None:
     assert {"id": "api_names/name", "fullDescription": {"text": "Rename."}} in rules
 
 
-def test_sarif_says_where_in_code_points() -> None:
+def test_sarif_has_positions_in_code_points() -> None:
     results = sarif(SARIF)["runs"][0]["results"]
     malloc = next(each for each in results if "cudaMalloc" in each["message"]["text"])
     place = malloc["locations"][0]["physicalLocation"]
@@ -400,7 +400,7 @@ def test_sarif_says_where_in_code_points() -> None:
     assert SARIF["a b/kérnel.cu"].encode()[region["byteOffset"] :][: region["byteLength"]] == b"cudaMalloc"
 
 
-def test_sarif_tells_what_is_left_from_what_was_done() -> None:
+def test_sarif_distinguishes_open_and_applied_changes() -> None:
     results = sarif(SARIF)["runs"][0]["results"]
     levels = {each["ruleId"]: each["level"] for each in results if "suppressions" not in each}
     assert levels["api_names/name"] == "note" and levels["api_names/unsupported"] == "error"
@@ -408,7 +408,7 @@ def test_sarif_tells_what_is_left_from_what_was_done() -> None:
     assert ignored["suppressions"] == [{"kind": "inSource", "justification": "not ours"}] and ignored["level"] == "note"
 
 
-def test_sarif_knows_a_result_again_after_lines_were_added() -> None:
+def test_sarif_recognizes_a_result_after_lines_were_added() -> None:
     def prints(texts: dict[str, str]) -> list[str]:
         return [each["partialFingerprints"]["hipport/v1"] for each in sarif(texts)["runs"][0]["results"]]
 

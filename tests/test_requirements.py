@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lists of packages: what a file's place in the tree, the program and the user's own rules say about them."""
+"""Lists of packages: the influence of a file's place, of the program and of the user's own rules."""
 
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -99,7 +99,7 @@ def test_a_package_that_the_program_imports_is_not_taken_away(tmp_path: Path) ->
     files = {"requirements.txt": "pynvml\n", "watch.py": "import pynvml\nimport torch\nprint(torch.cuda)\n"}
     (reported,) = ported(tmp_path, files).reported
     assert reported.rule == "requirements/imported" and "watch.py imports it" in reported.message
-    # Another package that only shares its fate is not what is imported.
+    # Another package of the same recipe is not the imported one.
     both = {**files, "requirements.txt": "nvidia-ml-py\ngpustat\n"}
     assert text_of(ported(tmp_path, both), "requirements.txt").startswith("nvidia-ml-py\n# gpustat")
     files["watch.py"] = (
@@ -142,7 +142,7 @@ def test_how_requirements_are_read(text: str, name: str, version: str, address: 
 @pytest.mark.parametrize(
     "text", ["./torch", "../x", "torch/", "/a/torch", "torch is here", "C:\\torch", "--hash=1", "=="]
 )
-def test_what_is_no_requirement(text: str) -> None:
+def test_other_text_is_no_requirement(text: str) -> None:
     each = asked(text)
     assert each is None or judge(text, recipes.merged({})) is None
 
@@ -215,7 +215,7 @@ def test_every_row_is_dated_and_has_a_source() -> None:
         "a = {b = 'c', d = ['e', {f = 'g'}]}\nh = [[], ['i']]\n",
     ],
 )
-def test_strings_in_toml_are_where_they_are_said_to_be(text: str) -> None:
+def test_strings_in_toml_have_exact_places(text: str) -> None:
     source = Toml(PurePosixPath("pyproject.toml"), text.encode())
     assert source.errors == 0 and source.entries
     for entry in source.entries:
@@ -227,7 +227,7 @@ def test_strings_in_toml_are_where_they_are_said_to_be(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["a = ", "a = [", "[a", 'a = "x', "a = 1\na = 2\n", "\x00", "= 1"])
-def test_what_is_no_toml_is_left_alone(text: str) -> None:
+def test_invalid_toml_is_left_alone(text: str) -> None:
     source = Toml(PurePosixPath("pyproject.toml"), text.encode())
     assert source.errors == 1 and not source.entries
     result = run(Project((source,)), (requirements.PASS,))
@@ -252,7 +252,7 @@ def test_a_folder_for_each_vendor_is_left_alone(tmp_path: Path) -> None:
     assert ported(tmp_path, {"docker/other/Dockerfile": "FROM ubuntu\n" + run_it}).reported
 
 
-def test_an_extension_of_the_repository_is_built_with_the_pytorch_that_is_there(tmp_path: Path) -> None:
+def test_an_extension_of_the_repository_is_built_with_the_installed_pytorch(tmp_path: Path) -> None:
     files = {
         "scripts/install_ext.sh": "pip install ./encoder\npip install -e ./plain --no-cache-dir\n",
         "encoder/setup.py": "from torch.utils.cpp_extension import CUDAExtension\n",
@@ -291,7 +291,7 @@ pip install ext/encoder encoder git+https://host/ext/encoder
     assert "--no-build-isolation" in lines[3]
 
 
-def test_commands_in_a_text_are_ported_where_there_are_others(tmp_path: Path) -> None:
+def test_commands_in_a_text_are_ported_if_they_have_counterparts(tmp_path: Path) -> None:
     text = """```
 pip install torch==2.1.0+cu118 --index-url https://download.pytorch.org/whl/cu118
 pip install submodules/rasterizer
@@ -347,7 +347,7 @@ def test_commands_of_a_shell_script(text: str, words: list[list[str]], under: li
 
 
 def conditions_of(command: Command) -> str:
-    """Return all that is asked in front of a command, the first of it first."""
+    """Return all conditions of a command, outermost first."""
     texts = []
     condition = command.under
     while condition is not None:
@@ -376,8 +376,8 @@ def test_instructions_of_a_dockerfile() -> None:
 @pytest.mark.parametrize(
     "name", ["build.sh", "Dockerfile", "README.md", "pyproject.toml", "tox.ini", "environment.yml"]
 )
-def test_every_package_with_a_recipe_is_looked_for_in_a_tree(name: str) -> None:
-    """Files that install packages are many, and those alone are read that say a name that there is a recipe for."""
+def test_every_package_with_a_recipe_is_searched_in_a_tree(name: str) -> None:
+    """Many files install packages, and only those that name a package with a recipe are read."""
     named = recipes.naming({})
     texts = {
         "build.sh": "pip install {}\n",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An include means what the build finds; what no script says is guessed within one program, or not at all."""
+"""An include means the file that the build finds; without a script it is guessed within one program, or not at all."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hipport.workspace.discovery import discover, in_memory
 
 
 def meant(project: Project, path: str) -> list[list[str]]:
-    """Return what each include of a file means."""
+    """Return the files that each include of a file means."""
     source = project.by_path[PurePosixPath(path)]
     assert isinstance(source, Cpp)
     return [[str(other.path) for other in project.included(source, include)] for include in source.includes]
@@ -105,14 +105,14 @@ def test_commands_outside_of_the_tree_are_not_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("files", "expected"),
     [
-        # Beside the file, above it, and in folders for all.
+        # Beside the file, above it, and in common folders.
         ({"p/x.h": "", "x.h": ""}, ["p/x.h"]),
         ({"x.h": "", "q/x.h": "", "q/t.cu": ""}, ["x.h"]),
         ({"include/deep/x.h": ""}, ["include/deep/x.h"]),
         ({"common/x.h": "", "common/t.cu": ""}, ["common/x.h"]),
         ({"headers/x.h": ""}, ["headers/x.h"]),
         ({"p/detail/x.h": "", "p/detail/t.cu": ""}, ["p/detail/x.h"]),
-        # Not what another program has; within one with a script, anywhere.
+        # Not another program's file; within a program with a script, anywhere.
         ({"q/x.h": "", "q/t.cu": ""}, []),
         ({"q/inc/x.h": "", "q/src/t.cu": ""}, []),
         ({"q/x.h": "", "q/t.cu": "", "setup.py": "import setuptools\n"}, ["q/x.h"]),
@@ -122,7 +122,7 @@ def test_commands_outside_of_the_tree_are_not_read(tmp_path: Path) -> None:
         ({"q/x.h": "", "q/t.cu": "", "p/CMakeLists.txt": "add_library(x a.cu)\n"}, []),
     ],
 )  # fmt: skip
-def test_what_no_script_says(files: dict[str, str], expected: list[str]) -> None:
+def test_includes_without_a_script(files: dict[str, str], expected: list[str]) -> None:
     assert meant(whole({"p/a.cu": '#include "x.h"\n', **files}), "p/a.cu") == [expected]
 
 
@@ -142,7 +142,7 @@ def test_headers_of_the_language_are_its_own() -> None:
     "script", [{}, {"Samples/one/Makefile": "all:\n\tnvcc -I../../Common one.cu\n"}], ids=["none", "Makefile"]
 )
 def test_the_samples_own_headers_stay(script: dict[str, str]) -> None:
-    """Nor are they called missing, from each other or from the sample."""
+    """Nor are they reported as missing, from each other or from the sample."""
     files = {
         "Common/helper_cuda.h": "#include <helper_string.h>\ninline int f();\n",
         "Common/helper_string.h": "inline int g();\n",

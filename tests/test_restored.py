@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A tree that was rewritten in place is verified against what hipport saved of it."""
+"""A tree that was rewritten in place is verified against the originals that hipport saved."""
 
 import os
 from pathlib import Path, PurePath
@@ -35,7 +35,7 @@ setup(name="x", ext_modules=[CUDAExtension("x", ["x.cu"])], cmdclass={"build_ext
 
 @pytest.fixture
 def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    # A cache of its own, but for the executor, which is the same for all.
+    # A separate cache, except for the executor, which is the same for all.
     executor, kept = toolchains.cache(os.environ) / "simt", tmp_path / "cache/hipport/simt"
     for path in (executor, kept.parent):
         path.mkdir(parents=True, exist_ok=True)
@@ -61,12 +61,12 @@ def verify(*paths: Path) -> tuple[int, str]:
     return done.exit_code, " ".join(done.output.split())
 
 
-def test_a_program_is_compared_with_what_was_saved(tree: Path) -> None:
+def test_a_program_is_compared_with_the_saved_original(tree: Path) -> None:
     rewrite(tree)
     code, said = verify(tree)
     assert code == 0 and "the original is the one that hipport saved when it rewrote" in said
     assert "1 file of .hipport" in said and "cache" not in said
-    # The port is what is there, with what a person has changed.
+    # The port is the present tree, with a person's changes.
     main_cu = tree / "main.cu"
     main_cu.write_text(main_cu.read_text().replace(", 1);", ", 2);"))
     code, said = verify(main_cu)
@@ -74,7 +74,7 @@ def test_a_program_is_compared_with_what_was_saved(tree: Path) -> None:
 
 
 class Asked:
-    """Stands for what runs an extension: keeps what it is asked to compare."""
+    """Stands for the runner of an extension: records what it is asked to compare."""
 
     def __init__(self) -> None:
         self.path = Path()
@@ -90,7 +90,7 @@ def texts(ported: Ported | None) -> dict[PurePath, str]:
     return {source.path: source.text.decode() for source in ported.changed}
 
 
-def test_an_extension_is_compared_with_what_was_saved(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_extension_is_compared_with_the_saved_original(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = Asked()
     monkeypatch.setattr(extension_verifier, "extension", asked)
     (tree / "setup.py").write_text(SETUP)
@@ -101,11 +101,11 @@ def test_an_extension_is_compared_with_what_was_saved(tree: Path, monkeypatch: p
     found = api.verify(tree, env=env(tree))
     assert found.root == tree and "2 files" in found.original and (asked.path / "x.cu").read_text() == PROGRAM
     assert texts(asked.port)[PurePath("x.cu")] == rewritten
-    # Lines are those that the user wrote.
+    # Lines are those of the user's files.
     (source,) = [each for each in asked.port.changed if each.path.name == "x.cu"] if asked.port else []
     assert source.first.text.decode() == PROGRAM
 
-    # Recordings are replayed so, too, and what is broken on purpose is broken there.
+    # Recordings are replayed in the same way, and mutants are made there.
     def replay(path: Path, recording: Path, how: object, **more: Any) -> tuple[Verified, ...]:
         return (asked(path, **more),)
 
@@ -120,7 +120,7 @@ def test_an_extension_is_compared_with_what_was_saved(tree: Path, monkeypatch: p
     assert api.mutation_score([tree], env=env(tree)).original and (asked.path / "x.cu").read_text() == PROGRAM
 
 
-def test_what_is_cuda_again_is_its_own_original(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_restored_cuda_is_its_own_original(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = Asked()
     monkeypatch.setattr(extension_verifier, "extension", asked)
     (tree / "x.cu").write_text(PROGRAM)
@@ -139,7 +139,7 @@ def _forget(tree: Path) -> None:
 
 
 def _other_files(tree: Path) -> None:
-    # A clone that was rewritten once more: the record has what came with the clone.
+    # A clone that was rewritten again: the record has the clone's originals.
     text = (tree / "main.cu").read_text()
     _forget(tree)
     (tree / "more.cu").write_text(PROGRAM.replace("int main()", "int more()"))
@@ -155,7 +155,7 @@ def _other_files(tree: Path) -> None:
         (_other_files, "have no originals of them"),
     ],
 )
-def test_where_there_is_no_original_it_is_asked_for(tree: Path, lose: Any, said: str) -> None:
+def test_a_missing_original_is_requested(tree: Path, lose: Any, said: str) -> None:
     rewrite(tree)
     lose(tree)
     code, output = verify(tree)
@@ -181,7 +181,7 @@ def test_cuda_that_does_not_compile_is_no_hip(tree: Path) -> None:
     assert code == 2 and "needs the CUDA original" not in output
 
 
-def test_what_fails_in_the_port_is_said_of_the_port(tree: Path) -> None:
+def test_a_failure_in_the_port_is_reported_for_the_port(tree: Path) -> None:
     rewrite(tree)
     main_cu = tree / "main.cu"
     main_cu.write_text(main_cu.read_text() + "int x = y;\n")

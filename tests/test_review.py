@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`hipport review`: what a rewrite assumed stays visible, at the lines of today."""
+"""`hipport review`: a rewrite's assumptions stay visible, at the present lines."""
 
 import json
 from pathlib import Path
@@ -31,7 +31,7 @@ void left()
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
-    """A tree that was rewritten in place."""
+    """Return a tree that was rewritten in place."""
     (tmp_path / "setup.py").write_text(SETUP)
     (tmp_path / "src").mkdir()
     (tmp_path / "src/k.cu").write_text(KERNEL)
@@ -54,13 +54,13 @@ def line_of(file: Path, text: str) -> int:
 
 
 def test_assumptions_stay_visible_after_the_rewrite(tree: Path) -> None:
-    # A scan has nothing more to say of them.
+    # A scan reports them no longer.
     assert "means the program's warps" not in CliRunner().invoke(main, ["scan", str(tree)]).output
     done = review(tree)
     assert done.exit_code == 1
     assert "assumes that this means the program's warps" in done.output and "--use_fast_math" in done.output
     assert "2 assumptions at 2 places." in done.output
-    # What was not done is no assumption.
+    # A change that was not made is no assumption.
     assert "RDMA" not in done.output
 
 
@@ -74,7 +74,7 @@ def test_they_are_at_the_lines_of_today(tree: Path) -> None:
     before = line_of(kernel, "hipport::warp_size")
     kernel.write_text("// one\n// two\n" + text.replace("{\n    return", "{\n    // three\n    return"))
     assert places(tree)[1][1] == before + 3 == line_of(kernel, "hipport::warp_size")
-    # Its own line was changed: it is still said.
+    # Its own line was changed: it is still reported.
     kernel.write_text(text.replace("return hip", "return  hip"))
     assert places(tree)[1][1] == before
 
@@ -108,7 +108,7 @@ def test_it_writes_nothing_and_follows_several_runs(tree: Path) -> None:
     assert before == {path: path.read_bytes() for path in tree.rglob("*") if path.is_file()}
 
 
-def test_without_a_record_it_says_so(tmp_path: Path) -> None:
+def test_a_missing_record_is_reported(tmp_path: Path) -> None:
     (tmp_path / "k.cu").write_text(KERNEL)
     done = review(tmp_path)
     assert done.exit_code == 2 and "hipport has no record of a rewrite here" in done.stderr

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""After the first port: hipport's own output is never taken for a person's decision.
+"""After the first port: hipport's own output is never mistaken for a person's decision. Laws over all fixtures.
 
-Laws over all fixtures. A second run says what the first has left to a person, and offers again what was declined. What
-upstream adds to a file that was ported, merged by Git, comes out as if it had been there from the beginning. And what
-hipport writes about AMD is known as its own.
+A second run reports what the first has left to a person, and offers rejected changes again. Upstream's additions to a
+ported file, merged by Git, have the same port as if they had been there from the beginning. And hipport recognizes its
+own text about AMD.
 """
 
 import re
@@ -36,7 +36,7 @@ FOLDER = Path(__file__).parent.parent / "fixtures"
 CASES = [case for folder in sorted(FOLDER.iterdir()) for case in fixtures(folder)]
 CPP = [case for case in CASES if isinstance(case.before, Cpp)]
 
-# Where a merge comes out otherwise, and the finding that says so: half of what belongs together is upstream's.
+# Cases in which a merge has another port, and the finding that reports it: one half of a pair is upstream's.
 TOLD = {
     "cmake/compiler": "cmake/project",
     "cpp_extension/gpu_decides": "cpp_extension/is_available",
@@ -51,7 +51,7 @@ TOLD = {
     "native_waves/macros": "native_waves/refused",
     "native_waves/parts_of_warps": "native_waves/refused",
 }
-# Where it comes out otherwise and is right: why.
+# Cases in which it differs and is right, with reasons.
 _AWAY = "what a first run has kept from ROCm is reached by CUDA alone, and needs no port"
 RIGHT = {
     "arch_guards/chosen_together": "a branch behind one that is upstream's, which AMD comes to and which is told",
@@ -62,7 +62,7 @@ RIGHT = {
     "native_waves/shared": "the version for whole wavefronts stays, which nothing calls by now",
     "python_gates/capabilities_as_text": _AWAY,
 }
-# What is left of changes for review that a first run did not make, where what they change is another thing by then.
+# REVIEW changes that a first run did not make, and that no longer apply to the changed code.
 OTHERWISE = {
     "cooperative_groups/alike": "HIP's header of groups, which is certain where nothing is assumed of calls",
     "cooperative_groups/apart": "the same",
@@ -84,7 +84,7 @@ def port(case: Fixture, text: bytes, accept: Certainty = Certainty.REVIEW) -> Po
 
 
 def again(case: Fixture, first: Ported, text: bytes, accept: Certainty = Certainty.REVIEW) -> Ported:
-    """Port what a first run has made, as it is read from a disk, with another text for the case's file."""
+    """Port the result of a first run again, as it is read from disk, with another text for the case's file."""
     one, *rest = first.project.sources
     made = (_MADE.get(file.path.suffix, Cpp)(file.path, file.text) for file in first.created)
     sources: tuple[Source, ...] = (
@@ -96,7 +96,7 @@ def again(case: Fixture, first: Ported, text: bytes, accept: Certainty = Certain
 
 
 def left(ported: Ported) -> Counter[tuple[str, str, str]]:
-    """What is left to a person: numbers of lines, and names that are HIP's by then, count for nothing.
+    """Return the findings for a person, without line numbers and names that are HIP's by then.
 
     A kernel that cannot have native wavefronts has warps of 32 lanes after the first run: that is decided.
     """
@@ -109,7 +109,7 @@ def left(ported: Ported) -> Counter[tuple[str, str, str]]:
 
 
 def declined(ported: Ported) -> Counter[str]:
-    # A kernel that was not given native wavefronts has warps of 32 lanes, which is certain.
+    # A kernel that did not get native wavefronts certainly has warps of 32 lanes.
     rules = (each.rule for each in ported.reported if each.outcome is Outcome.DECLINED)
     return Counter(rule for rule in rules if rule != "native_waves/native")
 
@@ -119,7 +119,7 @@ _SAYS_AMD = re.compile(rb"\w*(?:HIP|ROCM|AMD)\w*")
 
 
 def persons(ported: Source, before: Source) -> list[bytes]:
-    """Return what of a port would be taken for a person's decision about AMD by the next run, and was not there."""
+    """Return the parts of a port that the next run would mistake for a person's decision about AMD, if new."""
     read = type(ported)(ported.path, ported.text)
     if isinstance(read, Cpp) and isinstance(before, Cpp):
         return [
@@ -127,9 +127,9 @@ def persons(ported: Source, before: Source) -> list[bytes]:
             for group in read.conditionals
             for part, following in pairwise(group)
             if _FOR_AMD.search(part.asked)
-            # What a person has asked beside it is a decision.
+            # A person's own test beside it is a decision.
             and before.words.isdisjoint(_SAYS_AMD.findall(part.asked))
-            # Where hipport's own lines stand alone, there is nothing to take for anybody's.
+            # If hipport's own lines stand alone, nothing can be mistaken.
             and not _DIRECTIVES.fullmatch(read.code, part.span.end, following.span.start)
         ]
     if isinstance(read, Python) and isinstance(before, Python) and read.module is not None:
@@ -146,16 +146,16 @@ _DIRECTIVES = re.compile(rb"(?:\s*#[^\n]*)*\s*")
 _INCLUDE = re.compile(rb"[ \t]*#[ \t]*include[ \t]*[<\"]([^>\"]+)[>\"]")
 _OF_HIP = re.compile(rb"(?:hip|roc)\w*/|(?:[\w.]+/)*hipport/")
 _STANDARD = re.compile(rb"c[a-z]+|\w+\.h")
-# What stands before any code, whatever is included in front of it.
+# The beginning of the file before any code, whatever is included there.
 _NO_CODE = re.compile(rb"\s*(?:#[ \t]*(?:define|pragma|undef)\b|//|/?\*)")
 
 
 def same(after: bytes, wanted: bytes) -> bool:
-    """Say whether two texts are the same, but for empty lines and for includes that make no difference.
+    """Return whether two texts are the same, except for empty lines and for includes that make no difference.
 
-    What must be included is, in front of the same code or of earlier code; of hipport's headers, those whose names are
-    used. Another of HIP's headers brings the runtime's. More of HIP's, of hipport's and of the standard library's may
-    be, which a first run needed. Which of HIP's headers has the mark is left open.
+    The needed includes must be there, before the same code or earlier; of hipport's headers, those whose names are
+    used. Another of HIP's headers also includes the runtime's. Additional headers of HIP, hipport and the standard
+    library, which a first run needed, are allowed. Any of HIP's headers may have the mark.
     """
     if (MARK in after) != (MARK in wanted):
         return False
@@ -173,14 +173,14 @@ def same(after: bytes, wanted: bytes) -> bool:
 
 
 def _lacks(text: bytes) -> set[str]:
-    """Return those of hipport's headers whose names are used, and that are not included."""
+    """Return hipport's headers whose names are used, and that are not included."""
     there = _included(Cpp(PurePath("a.cu"), text)) if b"hipport::" in text else frozenset()
     used = (_of(b"".join(name.split())) for name in USE.findall(text))
     return {header for header in used if header is not None} - there
 
 
 def _without_includes(text: bytes) -> tuple[list[bytes], dict[bytes, int]]:
-    """Return the lines that are no includes, and how much code is in front of what is included."""
+    """Return the lines without includes, and the amount of code before each include."""
     lines: list[bytes] = []
     found: dict[bytes, int] = {}
     code = 0
@@ -197,7 +197,7 @@ def _without_includes(text: bytes) -> tuple[list[bytes], dict[bytes, int]]:
 def test_after_the_first_port(case: Fixture, tmp_path: Path) -> None:
     first = port(case, case.before.text)
     ours = first.project.sources[0].text
-    # What one pass makes is nothing that another wants changed, or that a person is told of for the first time.
+    # The output of a pass has no new findings of other passes, and none that first appear for a person now.
     second = again(case, first, ours) if first.changed or first.created else first
     assert [str(each) for each in second.reported if each.outcome is not Outcome.REPORTED] == []
     told, anew = (Counter(r.rule for r in each.reported if r.outcome is Outcome.REPORTED) for each in (first, second))
@@ -240,14 +240,14 @@ TRIED: Counter[str] = Counter()
 
 
 def test_most_merges_have_both() -> None:
-    """Where upstream's text is all that is left, a merge shows nothing here: few are so, of those tried so far.
+    """If a merge keeps only upstream's text, it shows nothing here: few of the tried files do.
 
-    These are files of a few lines, in which upstream's are beside or among those that the port has changed.
+    These files have a few lines, in which upstream's changes are beside or among those of the port.
     """
     assert TRIED["merged"] >= 5 * TRIED["theirs"]
 
 
-# A line that upstream changes, and that a port has changed, or has put something beside: a person takes upstream's.
+# A line that upstream changes, and that a port has changed or added to: a person takes upstream's.
 _LINES = [
     ("containers/services", b"JOBS=4", ""),
     ("kubernetes/pods", b"          cpu: 4", ""),
@@ -272,14 +272,12 @@ _LINES = [
 
 
 @pytest.mark.parametrize(("name", "line", "rule"), _LINES)
-def test_a_line_of_upstream_s_is_ported_or_what_it_parts_is_told(
-    name: str, line: bytes, rule: str, tmp_path: Path
-) -> None:
+def test_a_line_of_upstream_is_ported_or_reported(name: str, line: bytes, rule: str, tmp_path: Path) -> None:
     case = next(each for each in CASES if each.name == name)
     assert case.before.text.count(line) == 1 or rule
     first = port(case, case.before.text)
     ours = first.project.sources[0].text
-    # Within the line, or what a compiler does not read behind it.
+    # Within the line, or in the part of it that compilers do not read.
     remark = b" // upstream" if isinstance(case.before, Cpp) else b"  # upstream"
     change = case.before.text.replace(line, line + (b"9" if rule and not rule.startswith("cmake") else remark), 1)
     after, wanted = again(case, first, merged(tmp_path, case.before, ours, change)), port(case, change)
@@ -346,13 +344,13 @@ setup(ext_modules=kernels)
         "a macro is gone",
     ],
 )
-def test_what_upstream_has_made_half_of_is_told(name: str, text: bytes, rule: str) -> None:
+def test_half_changed_pairs_are_reported(name: str, text: bytes, rule: str) -> None:
     found = {each.rule for each in rewrite({name: text}).reported if each.outcome is Outcome.REPORTED}
     assert rule in found
 
 
 @pytest.mark.parametrize("condition", [b"ifndef __HIPCC__", b"if __CUDA_ARCH__ < 600 && !defined(__HIPCC__)"])
-def test_what_upstream_puts_where_hip_has_its_own_is_for_hip_too(condition: bytes) -> None:
+def test_upstreams_additions_beside_hips_code_are_for_hip_too(condition: bytes) -> None:
     added = b"__device__ int mine(int x) { return __shfl_sync(~0u, x, 1); }\n"
     text = b"#%b /* hipport */\n__device__ double atomicAdd(double *a, double v) { return v; }\n%b#endif\n"
     found = rewrite({"a.cu": text % (condition, added)}).project.sources[0].text
@@ -361,16 +359,16 @@ def test_what_upstream_puts_where_hip_has_its_own_is_for_hip_too(condition: byte
     assert b"\n__device__ int mine(int x) { return hipport::shfl_sync(~0u, x, 1); }\n" in found[own.end() - 1 :]
 
 
-# Two programs' files that include a header of theirs, which upstream moves.
+# Files of two programs that include a header of theirs, which upstream moves.
 _USES = b'#include "%b"\n__global__ void %b(int *p) { p[0] = sum(p[threadIdx.x]); }\n'
 _SUM = b"#pragma once\n__device__ inline int sum(int v) { return __reduce_add_sync(0xffffffffu, v); }\n"
 _OWN_LINE = re.compile(rb"^[ \t]*#[ \t]*include \"((?:[\w.]+/)*hipport/\w+\.h)\"[ \t]*\r?\n", re.MULTILINE)
 
 
 def _trees() -> tuple[dict[str, bytes], dict[str, bytes]]:
-    """Return a tree, and what upstream has made of it: of five files one is moved, one deleted, one moved and edited.
+    """Return a tree, and upstream's next version: of five files one is moved, one deleted, one moved and edited.
 
-    The files are a fixture of each pass; a second one of each is new.
+    The files are a fixture of each pass; a second fixture of each is added.
     """
     before = {
         f"p{i}/{name}.cu": _USES % (path, name.encode())
@@ -426,9 +424,9 @@ def _git(folder: Path, *arguments: str, check: bool = True) -> str:
 
 
 def test_files_that_upstream_moves_deletes_and_adds(tmp_path: Path) -> None:
-    """A port that upstream is merged into by Git comes out as the port of upstream's tree, but for what is left over.
+    """A port with upstream merged by Git has the same port as upstream's tree, except for remains.
 
-    Of files in conflict, those that upstream has deleted and the port has changed, a person takes upstream's.
+    Conflicts between upstream's deletions and the port's changes are resolved by deletion.
     """
     before, change = _trees()
     ours, theirs = tmp_path / "ours", tmp_path / "theirs"
@@ -453,7 +451,7 @@ def test_files_that_upstream_moves_deletes_and_adds(tmp_path: Path) -> None:
     after, wanted = _ported(ours), _ported(theirs)
     made, other = ({str(each.path): each for each in ported.project.sources} for ported in (after, wanted))
     over = made.keys() - change.keys() - {str(file.path) for file in wanted.created}
-    # What is left over is hipport's own, and told.
+    # The remains are hipport's own, and reported.
     assert over <= {str(file.path) for file in first.created} and any(path.endswith(".cmake") for path in over)
     told = {str(each.path) for each in after.reported if each.rule == "headers/orphan"}
     assert {str(each.path) for each in wanted.reported if each.rule == "headers/orphan"} == set()
@@ -461,7 +459,7 @@ def test_files_that_upstream_moves_deletes_and_adds(tmp_path: Path) -> None:
     read = sorted(change.keys() & other.keys())
     for path in read:
         one, two = made[path].text, other[path].text
-        # One that a first run needed stays, where another brings it now.
+        # A header that a first run needed stays, if another one includes it now.
         assert set(_OWN_LINE.findall(one)) >= set(_OWN_LINE.findall(two)), path
         if not same(_OWN_LINE.sub(b"", one), _OWN_LINE.sub(b"", two)):
             assert one.decode(errors="replace") == two.decode(errors="replace")
@@ -481,13 +479,13 @@ def test_files_that_upstream_moves_deletes_and_adds(tmp_path: Path) -> None:
         (b"(CUDA_VERSION >= 9000 || defined(__HIPCC__) /* hipport */) && X", b"(CUDA_VERSION >= 9000) && X"),
         (b"CUDA_VERSION < 9000 && !defined(__HIPCC__) && !defined(__HIP_PLATFORM_AMD__) /* hipport */",
          b"CUDA_VERSION < 9000"),
-        # As formatters leave them.
+        # In the form that formatters write.
         (b"CUDA_VERSION >= 9000 || \\\n    defined(__HIPCC__) /*hipport*/", b"CUDA_VERSION >= 9000"),
         (b"defined(__CUDACC__)||  defined( __HIPCC__ )", b"defined ( __CUDACC__ )"),
         (b"!defined(__HIPCC__) && \\\r\n  !defined(__HIP_PLATFORM_AMD__)   /* hipport */", b"1"),
     ],
 )  # fmt: skip
-def test_own_forms_are_read_as_what_they_were(written: bytes, before: bytes) -> None:
+def test_own_forms_are_recognized(written: bytes, before: bytes) -> None:
     assert asked(re.sub(rb"/\*.*?\*/", lambda comment: b" " * len(comment[0]), written), written) == before
 
 
@@ -498,7 +496,7 @@ def test_own_forms_are_read_as_what_they_were(written: bytes, before: bytes) -> 
         b"defined(__HIPCC__)",
         b"CUDA_VERSION >= 9000 || defined(__HIPCC__)",
         b"CUDA_VERSION >= 9000 && !defined(__HIPCC__)",
-        # Not the same: && binds closer.
+        # Not the same: && binds tighter.
         b"FAST && defined(__CUDACC__) || defined(__HIPCC__)",
         b"defined(__CUDACC__) && defined(__HIPCC__)",
     ],

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A tree of many programs is not one program: each file comes out as with its own program alone."""
+"""A tree of many programs is not one program: each file has the same port as in its own program alone."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CASES = [
     for case in fixtures(folder)
     if isinstance(case.before, Cpp) and not case.skipped
 ]
-#: What one program says in its `utils.h` or beside it, and must change nothing in another that includes a `utils.h`.
+#: A program's definitions in its `utils.h` or beside it, which must not affect another program with a `utils.h`.
 SAID = (
     b"#ifdef USE_ROCM\ntypedef __hip_bfloat16 __nv_bfloat16;\ntypedef __half half;\n#endif\n",
     b"#define WARP_SIZE 64\n#define FULL_MASK 0xffffffffffffffffull\n",
@@ -51,7 +51,7 @@ def placed(path: str, text: bytes) -> Source:
 
 
 def program(case: Fixture, random: Random) -> list[Source]:
-    """A fixture as a program that includes a `utils.h`: its own, or one that its own build finds elsewhere."""
+    """Return a fixture as a program that includes a `utils.h`: its own, or one that its build finds elsewhere."""
     before = case.before
     text = b'#include "utils.h"\n' + before.text if random.random() < 0.7 else before.text
     files = [type(before)(before.path, text), *case.beside]
@@ -72,7 +72,7 @@ def test_programs_side_by_side(seed: int) -> None:
     side_by_side({f"p{i}": program(case, random) for i, case in enumerate(cases)}, PASSES)
 
 
-#: The smallest input of a report: `a` finds its header elsewhere, and `b` has one of that name.
+#: The smallest input of a bug report: `a` finds its header elsewhere, and `b` has one of that name.
 MAIN = b"""#include <cuda_bf16.h>
 #include "utils.h"
 __global__ void k(__nv_bfloat16* x) { x[0] = __float2bfloat16(1.0f); }
@@ -100,7 +100,7 @@ def test_a_header_of_another_program_is_not_meant(script: dict[str, bytes], wher
 
 
 def test_programs_with_a_header_for_all() -> None:
-    """What one file defines is nothing to another that includes the same header, in another folder or in the same."""
+    """A definition in one file does not affect another one that includes the same header, in any folder."""
     common = b"#pragma once\n#include <cuda_bf16.h>\nstatic inline int blocks(int n) { return (n + 255) / 256; }\n"
     begun = b"int main() { return 0; }\n"
     here = {
@@ -120,8 +120,8 @@ def test_programs_with_a_header_for_all() -> None:
     assert b"typedef __hip_bfloat16 __nv_bfloat16;" in texts["b/main.cu"]
 
 
-def test_what_scripts_of_a_program_say_is_nothing_to_the_one_beside_it() -> None:
-    """C++20, a library that is linked, a choice by capability: each is of the program that says so."""
+def test_scripts_of_a_program_do_not_affect_the_one_beside_it() -> None:
+    """C++20, a linked library, a choice by capability: each belongs to the program that has it."""
     lerp = b"#include <math.h>\n__device__ float lerp(float a, float b, float t) { return a + t * (b - a); }\n"
     tensor_cores = (
         b'__global__ void k(float* x) {\n#if __CUDA_ARCH__ >= 750\n  asm volatile("mma.sync" :: "r"(1));\n#endif\n}\n'
@@ -159,7 +159,7 @@ def test_what_scripts_of_a_program_say_is_nothing_to_the_one_beside_it() -> None
 
 
 def test_a_folder_of_a_cmake_project_needs_what_it_links() -> None:
-    """Samples of one project: what one links, the one beside it does not look for."""
+    """In samples of one project, a library that one links is not searched by the one beside it."""
     top = b"project(x LANGUAGES CXX CUDA)\nadd_subdirectory(a)\nadd_subdirectory(b)\n"
     folder = b"find_package(CUDAToolkit REQUIRED)\nadd_executable(%b m.cu)\ntarget_link_libraries(%b %b)\n"
     ported = hipport.rewrite(
@@ -174,7 +174,7 @@ def test_a_folder_of_a_cmake_project_needs_what_it_links() -> None:
     assert b"hipfft" in scripts["b"] and b"hipfft" not in scripts["a"]
 
 
-#: A kernel that both programs of a test share: by its shuffles, and by what each of them makes of a warp.
+#: A kernel that both programs of a test share: with its shuffles, and the warp size of each program.
 REDUCE = b"""#pragma once
 __device__ inline float sum(float v) {
   for (int by = WARP / 2; by > 0; by /= 2) v += __shfl_down_sync(0xffffffff, v, by);
@@ -191,12 +191,12 @@ def sharing(warp: bytes, name: str) -> bytes:
     )
 
 
-def test_device_code_that_programs_share_comes_out_as_with_each_alone() -> None:
+def test_shared_device_code_is_ported_as_with_each_program_alone() -> None:
     tree = {
         "common/reduce.cuh": REDUCE,
         **{f"{name}/main.cu": sharing(b"32", name) for name in "abc"},
         **{f"{name}/Makefile": b"main: main.cu\n\tnvcc -o main main.cu\n" for name in "abc"},
-        # What one of them declares is nothing to the others.
+        # A declaration of one of them does not affect the others.
         "b/main.cu": b"#define cudaFree mine\n" + sharing(b"32", "b") + b"void f(void* p) { cudaFree(p); }\n",
         "c/main.cu": sharing(b"32", "c") + b"void f(void* p) { cudaFree(p); }\n",
     }
@@ -227,7 +227,7 @@ def test_a_header_of_the_c_library_that_one_program_needs_is_included_for_all() 
 
 
 def test_programs_that_do_not_agree_on_what_they_share_are_reported() -> None:
-    """One takes the header for wavefronts of 64, by its own branch for AMD: no program decides before another."""
+    """One uses the header for wavefronts of 64, by its own branch for AMD: no program has priority."""
     native = b"#ifdef USE_ROCM\n#define WARP 64\n#else\n#define WARP 32\n#endif\n"
     tree = {
         "common/reduce.cuh": b"#pragma once\n__device__ inline void step() { cudaFree(0); }\n",

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""hipport/simd.h: every function against its definition, written again here, and against what an NVIDIA GPU gave.
+"""hipport/simd.h: every function, compared with its definition, written again here, and with an NVIDIA GPU's results.
 
-One program calls every function on the same words: hipport's on a CPU, CUDA's own on a GPU. Of the GPU's results
-`test_simd_helpers.json` has a hash for each function. It was made so:
+One program calls every function on the same words: hipport's on a CPU, CUDA's own on a GPU. `test_simd_helpers.json`
+has a hash of the GPU's results for each function. It was made by:
 
     python tests/test_simd_helpers.py write FOLDER
     cd FOLDER && nvcc -arch=sm_90 program.cu -o program && ./program words results
     python tests/test_simd_helpers.py record FOLDER 'NVIDIA H200, CUDA 13.0'
 
-Built for compute_75, where CUDA has no instructions of its own for some, it gave the same; and with -DHELPERS too.
+Built for compute_75, for which CUDA emulates some functions, the results were the same; and with -DHELPERS too.
 """
 
 import hashlib
@@ -118,7 +118,7 @@ int main(int, char** paths) {
 
 @cache
 def columns() -> dict[str, str]:
-    """Return what is called: the C++ of each, by the name of its column of results."""
+    """Return the called expressions: the C++ of each, by the name of its column of results."""
     found = {}
     for name in sorted(name[2:] for name in simd_in_word.names()):
         if name.startswith("dp"):
@@ -159,7 +159,7 @@ EDGES = {
 
 @cache
 def edges() -> tuple[tuple[int, ...], ...]:
-    """Return edges as arguments: all combinations of two, and all of three of the first six; others in each field."""
+    """Return edge cases as arguments: all pairs, and all triples of the first six; others in each field."""
     found = []
     for size, edge in EDGES.items():
         for combinations in (list(product(edge, edge, (0, 1))), list(product(edge[:6], repeat=3))):
@@ -173,7 +173,7 @@ def edges() -> tuple[tuple[int, ...], ...]:
 
 @cache
 def words() -> tuple[tuple[int, ...], ...]:
-    """Return what the functions are called with: edges, random words, and every pair of bytes in every place."""
+    """Return the arguments of the functions: edge cases, random words, and every pair of bytes in every place."""
     source = random.Random(20)
     rows = [*edges(), *(tuple(source.getrandbits(32) for _ in range(3)) for _ in range(4000))]
     pairs = [(odd, source.getrandbits(16)) for odd in (1, 3, 5, 7)]
@@ -197,7 +197,7 @@ def read(folder: Path) -> Results:
 
 
 def build(compiler: list[str], folder: Path, env: dict[str, str] | None = None) -> None:
-    """Write the program and build it of hipport's functions."""
+    """Write the program and build it with hipport's functions."""
     write(folder)
     command = [*compiler, "-DHELPERS", f"-I{INCLUDE}", "-o", "program"]
     built = compiled.run(command, cwd=folder, env=env)
@@ -215,7 +215,7 @@ def hashes(results: Results) -> dict[str, str]:
 
 # ---- the definitions, in integers of any size
 
-# What an operation makes of a field of each argument, of any size.
+# The operation on a field of each argument, in unlimited precision.
 OPERATIONS: dict[str, Callable[[int, int, int], int]] = {
     "abs": lambda x, y, z: abs(x),
     "neg": lambda x, y, z: -x,
@@ -244,7 +244,7 @@ OPERATIONS: dict[str, Callable[[int, int, int], int]] = {
 
 
 def split(word: int, bits: int, signed: bool) -> list[int]:
-    """The fields of `word`, the lowest first."""
+    """Return the fields of `word`, the lowest first."""
     fields = [word >> at & (1 << bits) - 1 for at in range(0, 32, bits)]
     return [field - (1 << bits) if signed and field >> bits - 1 else field for field in fields]
 
@@ -255,7 +255,7 @@ def nearest(value: int, bits: int, signed: bool) -> int:
 
 
 def rounded_half(value: int) -> int:
-    """value / 2, to the nearest, and of two that are as near the one further from zero."""
+    """Return value / 2, rounded to nearest, ties away from zero."""
     return (abs(value) + 1) // 2 * (1 if value > 0 else -1)
 
 
@@ -265,12 +265,12 @@ DOT = re.compile(r"dp(4a|2a_lo|2a_hi) (u?)")
 
 
 def defined(column: str, row: tuple[int, ...]) -> int:
-    """What the column must have for the arguments `row`, by the definition of CUDA's function."""
+    """Return the defined result of the column for the arguments `row`."""
     if dot := DOT.match(column):
         signed = not dot[2]
         left = split(row[0], 8 if dot[1] == "4a" else 16, signed)
         right = split(row[1], 8, signed)[2 * (dot[1] == "2a_hi") :]
-        # The shorter of both ends it: 2a_lo takes the low bytes.
+        # The shorter argument limits it: 2a_lo uses the low bytes.
         return (row[2] + sum(x * y for x, y in zip(left, right, strict=False))) % (1 << 32)
     if dynamic := DYNAMIC.fullmatch(column):
         operation, sign, bits, signed = dynamic[1], "", int(dynamic[3]), dynamic[2] == "s"
@@ -285,7 +285,7 @@ def defined(column: str, row: tuple[int, ...]) -> int:
     if dynamic and dynamic[5]:
         return sum((x >= y if operation == "max" else x <= y) << k for k, (x, y, _) in enumerate(arguments))
     if operation.startswith("add") and dynamic:
-        # The sum is a field again before it is compared.
+        # The sum is truncated to a field before it is compared.
         arguments = [(split((x + y) % (1 << bits), bits, signed)[0], z, 0) for x, y, z in arguments]
         operation = operation[3:]
     values = [OPERATIONS[operation](*each) for each in arguments]
@@ -305,7 +305,7 @@ WARNINGS = "-Wall -Wextra -Werror -Wno-unused-command-line-argument".split()
 def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
     if shutil.which("g++") is None:
         pytest.skip("no g++: the arithmetic of hipport/simd.h was not checked")
-    # The oldest C++ that it may be included in; and no step may be one that C++ leaves undefined.
+    # The oldest C++ that may include it; and no step may have undefined behaviour.
     flags = "-std=c++11 -O1 -pedantic -Wconversion -fsanitize=undefined -fno-sanitize-recover".split()
     folder = tmp_path_factory.mktemp("simd")
     build(["g++", *flags, *WARNINGS, "-x", "c++", "program.cu"], folder)
@@ -324,7 +324,7 @@ def test_agrees_with_the_gpu(results: Results) -> None:
 
 
 def differing(results: Results) -> set[str]:
-    """The columns that are not what the GPU gave."""
+    """Return the columns that differ from the GPU's."""
     recorded = json.loads(RECORDED.read_text())
     assert recorded["words"] == hashlib.sha256(repr(words()).encode()).hexdigest()
     assert recorded["results"].keys() == columns().keys()
@@ -332,7 +332,7 @@ def differing(results: Results) -> set[str]:
 
 
 def test_a_port_leaves_it_alone() -> None:
-    """It lies in the ported tree, which may be ported again."""
+    """It is in the ported tree, which may be ported again."""
     ported = hipport.rewrite([INCLUDE / "hipport/simd.h"])
     assert (ported.changed, ported.created, ported.reported) == ((), (), ())
 
@@ -340,7 +340,7 @@ def test_a_port_leaves_it_alone() -> None:
 # ---- with compilers for GPUs
 
 TARGETS = {(5, 2): ("gfx90a", "gfx1030"), (6, 4): ("gfx90a", "gfx942", "gfx1100", "gfx1201")}
-#: One of each release, and one of each size of a wavefront, are enough to show what differs.
+#: One architecture of each release, and one of each wavefront size, show all differences.
 FURTHER = [((5, 2), "gfx90a"), ((6, 4), "gfx90a"), ((6, 4), "gfx1201")]
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the executor lacks is named where a program does not compile for it."""
+"""Functions that the executor lacks are named if a program does not compile for it."""
 
 import os
 from pathlib import Path
@@ -47,7 +47,7 @@ PROGRAMS = {
 
 
 @pytest.mark.parametrize("area", PROGRAMS)
-def test_names_that_the_executor_lacks_are_said(area: str, tmp_path: Path) -> None:
+def test_names_that_the_executor_lacks_are_reported(area: str, tmp_path: Path) -> None:
     text, name = PROGRAMS[area]
     (tmp_path / "main.cu").write_text(text)
     with pytest.raises(messages.NotCompiled) as problem:
@@ -75,6 +75,6 @@ def test_names_that_the_executor_lacks_are_said(area: str, tmp_path: Path) -> No
         ("expected ';' before 'cudaStream_t'", []),
     ],
 )
-def test_only_vendors_names_are_said(said: str, names: list[str]) -> None:
+def test_only_vendors_names_are_reported(said: str, names: list[str]) -> None:
     sentence = absent([said])
     assert all(name in sentence for name in names) and bool(sentence) == bool(names)

@@ -25,8 +25,8 @@ from hipport.toolchain import toolchains
 
 pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="needs a C++ compiler")
 
-# Each of these is compiled with calls that are all the same, which must stay as many as are written, and with calls of
-# a number each, which must come in that order: what waits at a lower address is taken to be further behind.
+# Each of these is compiled with equal calls, which must stay as many as in the source, and with numbered calls, which
+# must stay in order: a call that waits at a lower address is assumed to be later in the code.
 TRICKY = """
 FUNCTION(int x) { int r; if (x) r = OP(1); else r = OP(2); return r; }
 FUNCTION(int x, int y) { int r; if (x) { r = OP(1); r += y; } else { r = OP(2); r += y; } return r * 3; }
@@ -81,13 +81,13 @@ FUNCTION(int x, int n, int* p) { int s = 0; for (int b = 0; b < n; b++) { for (i
 
 @pytest.fixture(scope="module")
 def env(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
-    """The environment, with a cache of its own, for an executor that nobody changes meanwhile."""
+    """Return the environment, with a new cache, for an unchanged executor."""
     copy = tmp_path_factory.mktemp("executor")
     with pytest.MonkeyPatch.context() as patch:
         for name, place in (("INCLUDE", "native/include"), ("RUNTIME", "native/runtime"), ("HELPERS", "include")):
             shutil.copytree(getattr(compiling, name), copy / place)
             patch.setattr(compiling, name, copy / place)
-        # But for what is kept by what is in the runtime's files.
+        # Except for entries that depend on the runtime's files.
         kept, shared = copy / "cache/hipport/simt/runtime", toolchains.cache(os.environ) / "simt/runtime"
         shared.mkdir(parents=True, exist_ok=True)
         kept.parent.mkdir(parents=True)
@@ -96,7 +96,7 @@ def env(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
 
 
 def calls(compiler: compilers.Compiler, level: str, source: Path, *, numbered: bool) -> dict[str, list[int]]:
-    """Return the calls of each function in the order of their addresses, as the numbers that they are called with."""
+    """Return the calls of each function by address, as their numbers."""
     flags = [level, "-fPIC", "-w", *compiler.keeps_calls, *(["-DNUMBERED"] if numbered else [])]
     done = subprocess.run([compiler.path, *flags, "-S", str(source), "-o", "-"], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
@@ -114,7 +114,7 @@ def calls(compiler: compilers.Compiler, level: str, source: Path, *, numbered: b
 
 
 def compiler_named(name: str) -> compilers.Compiler:
-    """A compiler by the name of its program, or the clang of a ROCm."""
+    """Return a compiler by the name of its program, or the clang of a ROCm."""
     path = next(compilers.of_toolchains(os.environ), None) if name == "rocm" else shutil.which(name)
     compiler = probe(Path(path), os.environ) if path else None
     if compiler is None:
@@ -233,10 +233,10 @@ def test_a_program_is_built_once_and_run(tmp_path: Path, env: dict[str, str]) ->
     done = ran(built.path)
     assert done.returncode == 0, done.stderr
     assert done.stdout == f"5.994e+06 {tree / 'main.cu'}:13\n"
-    # The same again takes nothing.
+    # The same input again compiles nothing.
     again = program([tree], "cuda", options)
     assert again.cached and again.path == built.path
-    # A header that changed is no business of units that do not include it.
+    # A changed header does not affect units that do not include it.
     write(tree, {"include/k.h": PROGRAM["include/k.h"].replace("= i;", "= i + 1;")})
     changed = program([tree], "cuda", options)
     assert {str(unit.path): unit.cached for unit in changed.units} == {
@@ -268,18 +268,18 @@ def test_every_form_of_launches_and_shared_memory(
         [str(built.path)], capture_output=True, text=True, env={**env, "SIMT_WAVE": wave}, timeout=ENDLESS
     )
     assert done.returncode == 0, done.stderr
-    # Worked out by hand; the original prints the same on a GPU.
+    # Computed by hand; the original prints the same on a GPU.
     assert done.stdout == "158 59 60 61\n7 8.5 42 42 43\n9 11 12 1 4 5\n"
 
 
-def test_lanes_of_different_turns_are_not_together(tmp_path: Path, env: dict[str, str]) -> None:
+def test_lanes_of_different_iterations_are_separate(tmp_path: Path, env: dict[str, str]) -> None:
     source = Path(__file__).parent / "simt_programs" / "turns.cu"
     tree = write(tmp_path / "tree", {"turns.cu": source.read_text()})
     built = program([tree], "hip", CompileOptions(env=env, precompile=False))
     done = subprocess.run(
         [str(built.path)], capture_output=True, text=True, env={**env, "SIMT_WAVE": "64"}, timeout=ENDLESS
     )
-    # Each row: the four turns of one loop; first those of lane 0, then those of lane 1.
+    # Each row: the four iterations of one loop; first those of lane 0, then those of lane 1.
     rows = ["5 0 5 0", "0 0 3 9", "1 0 0 0", "f f f f", "0 a 0 a", "0 6 3 0", "0 2 0 0", "a a a a"]
     expected = [" ".join(digit if digit == "0" else digit * 16 for digit in row.split()) for row in rows]
     assert done.stdout.splitlines() == expected
@@ -299,7 +299,7 @@ def test_a_lane_that_leads_atomic_operations_is_waited_for(tmp_path: Path, env: 
 
 
 @pytest.mark.parametrize("name", ["g++", "rocm"])
-def test_what_is_behind_a_loop_that_waits_comes_behind_it(name: str, tmp_path: Path, env: dict[str, str]) -> None:
+def test_code_after_a_waiting_loop_runs_after_it(name: str, tmp_path: Path, env: dict[str, str]) -> None:
     compiler = compiler_named(name)
     source = Path(__file__).parent / "simt_programs" / "chained_blocks.cu"
     tree = write(tmp_path / "tree", {"chained_blocks.cu": source.read_text()})
@@ -312,7 +312,7 @@ def test_what_is_behind_a_loop_that_waits_comes_behind_it(name: str, tmp_path: P
         assert done.stdout == "0 wrong\n", (wave, done.stderr)
 
 
-def test_errors_stand_where_the_user_wrote_them(tmp_path: Path, env: dict[str, str]) -> None:
+def test_errors_are_at_the_users_lines(tmp_path: Path, env: dict[str, str]) -> None:
     tree = write(
         tmp_path / "tree",
         {
@@ -335,7 +335,7 @@ def test_errors_stand_where_the_user_wrote_them(tmp_path: Path, env: dict[str, s
         program([tree], "cuda", CompileOptions(env=env))
 
 
-def test_sanitizers_say_what_they_found(tmp_path: Path, env: dict[str, str]) -> None:
+def test_sanitizers_report_their_findings(tmp_path: Path, env: dict[str, str]) -> None:
     files = {
         "a.cu": "__global__ void k(int n) {\n  __shared__ int a[4];\n  a[n] = 1;\n}\n"
         "int main() { k<<<1, 1>>>(4); cudaDeviceSynchronize(); }\n"
@@ -344,7 +344,7 @@ def test_sanitizers_say_what_they_found(tmp_path: Path, env: dict[str, str]) -> 
     done = ran(program([tree], "cuda", CompileOptions(env=env, sanitize=("bounds",), precompile=False)).path)
     assert done.returncode != 0
     assert "a.cu:3" in done.stderr and "out of bounds" in done.stderr
-    # Stacks of fibers are known to the address sanitizer: it finds what is wrong on one, and nothing else.
+    # The address sanitizer knows the stacks of fibers: it reports errors on one, and nothing else.
     text = (
         "__global__ void k(int n) {\n  int a[4];\n  a[threadIdx.x & 3] = 1;\n  __syncthreads();\n"
         "  a[n + threadIdx.x] = a[1];\n  __syncthreads();\n  if (a[0] == 7) __trap();\n}\n"
@@ -363,13 +363,13 @@ def test_sanitizers_say_what_they_found(tmp_path: Path, env: dict[str, str]) -> 
 
 
 @pytest.mark.parametrize("defined", ["MINE", "NDEBUG"])
-def test_a_macro_that_headers_ask_for_has_them_read_anew(defined: str, tmp_path: Path, env: dict[str, str]) -> None:
+def test_a_macro_that_headers_test_makes_them_read_again(defined: str, tmp_path: Path, env: dict[str, str]) -> None:
     builder = compiling.Builder(compiling.CompileOptions(env, optimize="-O0"), "cuda")
     if builder.compiler.family != "g++":
         pytest.skip("what g++ compares of macros was NOT checked: there is no g++")
     (tmp_path / "a.cu").write_text("void f(int n) { assert(n); }\n")
     front = [builder.compiler.path, *builder.front(), *builder.flags(), f"-D{defined}", *builder.includes, "-x", "c++"]
-    # -H says of each compiled header whether it was read (!) or refused (x).
+    # -H shows for each precompiled header whether it was used (!) or rejected (x).
     done = subprocess.run(
         [*front, "-H", "-S", "-o", "-", "a.cu"], cwd=tmp_path, capture_output=True, text=True, check=True
     )
@@ -380,10 +380,10 @@ def test_a_macro_that_headers_ask_for_has_them_read_anew(defined: str, tmp_path:
 
 
 @pytest.mark.parametrize("name", ["g++", "rocm"])
-def test_a_header_that_was_installed_anew_is_precompiled_anew(
+def test_a_reinstalled_header_is_precompiled_again(
     name: str, tmp_path: Path, env: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """clang says of the old one that a file was modified, be it by its time alone; g++ uses it as it was."""
+    """clang rejects the old one because a file was modified, even if only its time changed; g++ would use it."""
     monkeypatch.setattr(Builder, "compiler", compiler_named(name))
     (tmp_path / "first.h").write_text('#include "second.h"\n')
     (tmp_path / "second.h").write_text("constexpr int VALUE = 1;\n")
@@ -415,7 +415,7 @@ def test_flags_of_other_compilers_are_left_out() -> None:
     assert portable(given) == ["-fopenmp", "-DA=1", "-D", "B", "-Iinc", "-I", "inc2"]
 
 
-def test_without_a_compiler_it_is_said_what_is_needed(tmp_path: Path, env: dict[str, str]) -> None:
+def test_a_missing_compiler_is_reported_with_advice(tmp_path: Path, env: dict[str, str]) -> None:
     old = tmp_path / "g++"
     old.write_text('#!/bin/sh\n[ "$1" = -dumpfullversion ] && echo 9.4.0 || echo "g++ (GCC) 9.4.0"\n')
     old.chmod(0o755)
@@ -429,7 +429,7 @@ def test_without_a_compiler_it_is_said_what_is_needed(tmp_path: Path, env: dict[
 
 
 def test_inline_ptx_runs_as_functions(tmp_path: Path, env: dict[str, str]) -> None:
-    """The original's assembly is what hipport makes of it: the executor has no other way to run it."""
+    """The original's assembly is hipport's translation: the executor cannot run it in another way."""
     from hipport_passes.device import inline_ptx
 
     text = """
@@ -463,7 +463,7 @@ int main() {
 
 
 def test_loops_of_the_host_are_rewritten_and_need_no_headers(tmp_path: Path, env: dict[str, str]) -> None:
-    """A function of the host may have the name of one that kernels call between accesses to volatile memory."""
+    """A host function may have the name of one that kernels call between accesses to volatile memory."""
     host = """
     #include "count.h"
     static void step(float* p) { *p += 1; }
@@ -513,8 +513,8 @@ int main() {
 
 
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="other processors have no jump of the executor's own")
-def test_a_function_that_calls_nothing_keeps_what_lies_below_its_stack(tmp_path: Path, env: dict[str, str]) -> None:
-    # What is needed behind the jump lies in the 128 bytes below the top of the stack, as nothing is called.
+def test_a_leaf_function_keeps_the_memory_below_its_stack(tmp_path: Path, env: dict[str, str]) -> None:
+    # The value needed after the jump is in the 128 bytes below the top of the stack, because nothing is called.
     (tmp_path / "leaf.cpp").write_text(LEAF)
     compiler = find_compiler(env)
     program = tmp_path / "leaf"
@@ -531,7 +531,7 @@ def test_a_function_that_calls_nothing_keeps_what_lies_below_its_stack(tmp_path:
     assert subprocess.run([program], capture_output=True, check=True).stdout == b"7"
 
 
-def test_asm_statements_do_what_the_manual_says(tmp_path: Path, env: dict[str, str]) -> None:
+def test_asm_statements_follow_the_manual(tmp_path: Path, env: dict[str, str]) -> None:
     source = Path(__file__).parent / "simt_programs" / "asm_statements.cu"
     tree = write(tmp_path / "tree", {"asm_statements.cu": source.read_text()})
     ported = hipport.rewrite([tree])

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What intrinsics give: the executor against an NVIDIA GPU, the original with 32 lanes and its port with 32 and 64.
+"""Results of intrinsics: the executor compared with an NVIDIA GPU, the original with 32 lanes, its port with 32 and 64.
 
-`simt_conformance/recorded.txt` is what `conformance.cu`, compiled by nvcc 13.0 for sm_90, printed on an NVIDIA H200.
+`simt_conformance/recorded.txt` is the output of `conformance.cu`, compiled by nvcc 13.0 for sm_90, on an NVIDIA H200.
 """
 
 import os
@@ -23,8 +23,8 @@ HERE = Path(__file__).parent / "simt_conformance"
 PROGRAM = HERE / "conformance.cu"
 RECORDED = (HERE / "recorded.txt").read_text().splitlines()
 
-#: Where AMD gives something else, by the start of the line: conversions of NaN. AMD makes 0 of it where
-#: CUDA has the least integer, and other patterns of half and bfloat16.
+#: Lines in which AMD differs, by their beginnings: conversions of NaN. AMD converts it to 0 where CUDA has the least
+#: integer, and to other patterns of half and bfloat16.
 ELSE_ON_AMD = "conversions 10:"
 
 
@@ -52,12 +52,12 @@ def port() -> compiling.Executable:
 
 
 @pytest.mark.parametrize("order", ["forward", "reverse", "random:7"])
-def test_the_original_gives_what_the_gpu_gave(original: compiling.Executable, order: str) -> None:
+def test_the_original_has_the_gpus_results(original: compiling.Executable, order: str) -> None:
     assert differences(printed(original, Configuration("original", 32, order))) == []
 
 
 @pytest.mark.parametrize("lanes", [32, 64])
 @pytest.mark.parametrize("order", ["forward", "random:7"])
-def test_the_port_gives_what_the_gpu_gave(port: compiling.Executable, lanes: int, order: str) -> None:
+def test_the_port_has_the_gpus_results(port: compiling.Executable, lanes: int, order: str) -> None:
     different = differences(printed(port, Configuration("ported", lanes, order)))
     assert [line.split(" 0")[0] for line in different] == [ELSE_ON_AMD]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The device's library in the executor: against a GPU's results, NumPy, and what CUDA, HIP and AMD say of it.
+"""The executor's device library, compared with a GPU's results, NumPy, and the documentation of CUDA, HIP and AMD.
 
-`test_simt_device.json` has what simt_programs/device.cu printed on a GPU, packed by zlib and base64:
+`test_simt_device.json` has the output of simt_programs/device.cu on a GPU, compressed by zlib and in base64:
 
     nvcc -std=c++17 -O2 -arch=sm_90 tests/simt_programs/device.cu -o device && ./device
 """
@@ -59,17 +59,17 @@ def run(path: Path, *arguments: str, given: bytes = b"", lanes: int = 32) -> sub
     return subprocess.run([path, *arguments], input=given, env=env, capture_output=True, timeout=ENDLESS, check=False)
 
 
-# ---- what an NVIDIA GPU printed
+# ---- an NVIDIA GPU's output
 
 
 def printed(text: str) -> dict[str, list[int]]:
-    """The numbers of each line, by what stands before them."""
+    """Return the numbers of each line, by the text before them."""
     rows = (line.rpartition(": ") for line in text.splitlines())
     return {name: [int(word, 16) for word in numbers.split()] for name, _, numbers in rows}
 
 
-def test_gives_what_a_gpu_gives() -> None:
-    """Exactly, or as near as the functions' documentation says: `near 2 rsqrtf(x)` may be off by 2."""
+def test_results_are_those_of_a_gpu() -> None:
+    """Exactly, or within the documented error: `near 2 rsqrtf(x)` may be off by 2."""
     expected = printed(zlib.decompress(base64.b64decode(RECORDED["printed"])).decode())
     ran = run(built("device.cu", "cuda"))
     assert ran.returncode == 0, ran.stderr.decode()
@@ -97,7 +97,7 @@ def test_gives_what_a_gpu_gives() -> None:
 
 
 def _order(bits: int, size: int) -> int:
-    """Where a floating-point number stands among all."""
+    """Return the rank of a floating-point number among all."""
     bits &= (1 << size) - 1
     return bits if bits >> (size - 1) == 0 else -(bits - (1 << (size - 1)))
 
@@ -120,7 +120,7 @@ def _numbers() -> np.ndarray:
 
 
 def _to_bfloat(bits: np.ndarray) -> np.ndarray:
-    """Float's bits, rounded to their upper half: to nearest, ties to even."""
+    """Return a float's bits, rounded to the upper half: to nearest, ties to even."""
     return ((bits.astype(np.uint64) + 0x7FFF + ((bits >> 16) & 1)) >> 16).astype(np.uint16)
 
 
@@ -140,7 +140,7 @@ def test_half_numbers_convert_exactly(dialect: Dialect) -> None:
         of_double = numbers.astype(np.float16)
         assert (rows[0] == nearest.view(np.uint16)).all()
         assert (rows[1] == of_double.view(np.uint16)).all()
-        # In a direction: the nearest one, or its neighbor on the right side.
+        # With a direction: the nearest one, or its neighbor on the right side.
         down = np.where(nearest.astype(np.float64) > singles, np.nextafter(nearest, np.float16(-np.inf)), nearest)
         up = np.where(nearest.astype(np.float64) < singles, np.nextafter(nearest, np.float16(np.inf)), nearest)
     up = np.where((up == 0) & (singles < 0), np.float16(-0.0), up)
@@ -151,7 +151,7 @@ def test_half_numbers_convert_exactly(dialect: Dialect) -> None:
         assert (row[finite] == right.view(np.uint16)[finite]).all()
         assert (row[~finite] == nearest.view(np.uint16)[~finite]).all()
     assert (rows[5] == _to_bfloat(singles.view(np.uint32))).all()
-    # From double at once: where float already lost what decides a tie, the two differ.
+    # Directly from double: if float has already lost the bits that decide a tie, the two differ.
     twice = rows[6] != _to_bfloat(singles.view(np.uint32))
     for number, bits in zip(numbers[twice], rows[6][twice], strict=True):
         here = struct.unpack("<f", struct.pack("<I", int(bits) << 16))[0]
@@ -159,8 +159,8 @@ def test_half_numbers_convert_exactly(dialect: Dialect) -> None:
         assert all(abs(number - here) < abs(number - other) for other in others)
 
 
-# What the GPU printed of fp8.cu: for both formats, without and with saturation, hashes of what half, float and double
-# become, and of what comes back.
+# The GPU's output of fp8.cu: for both formats, without and with saturation, hashes of the conversions from half, float
+# and double, and back.
 FP8 = """
 958402e938751a25 424345124e84b049 1325e0f01a3b8519 88a1200e05ad2da5
 304feac115993fa5 34b4614ab258e247 5a9389dc755e9193 616efa57faff6ca5
@@ -203,7 +203,7 @@ def test_a_programs_own_functions_win(dialect: Dialect) -> None:
         ("hip", 9, "unsupported", "pattern 0xc020"),
     ],
 )
-def test_what_must_not_be_is_a_fault(dialect: Dialect, case: int, kind: str, says: str) -> None:
+def test_misuse_is_a_fault(dialect: Dialect, case: int, kind: str, says: str) -> None:
     ran = run(built("faults.cu", dialect), str(case), lanes=64)
     said = ran.stderr.decode()
     assert ran.returncode == 97, said
@@ -220,14 +220,14 @@ def test_what_must_not_be_is_a_fault(dialect: Dialect, case: int, kind: str, say
         ("hip", 8, "inactive-lane", "reads from lane 2, which takes no part"),
     ],
 )
-def test_what_is_not_defined_is_a_warning(dialect: Dialect, case: int, kind: str, says: str) -> None:
+def test_undefined_results_are_a_warning(dialect: Dialect, case: int, kind: str, says: str) -> None:
     ran = run(built("faults.cu", dialect), str(case), lanes=64)
     said = ran.stderr.decode()
     assert ran.returncode == 0, said
     assert kind in said
     assert says in said
     if kind == "inactive-lane":
-        # What lanes are given that read nothing is 0, as on GPUs.
+        # Lanes that read nothing get 0, as on GPUs.
         assert ran.stdout.decode().split()[:4] == ["0", "0", "0", "0"]
 
 
@@ -251,7 +251,7 @@ def test_threads_that_wait_let_others_run(dialect: Dialect, case: int) -> None:
 
 
 def test_cudas_atomic_objects() -> None:
-    """Each thread waits for its turn; and numbers of 4, 8 and 16 bytes that all change."""
+    """Each thread waits for its turn; and numbers of 4, 8 and 16 bytes that all threads change."""
     turns = run(built("faults.cu", "cuda"), "13")
     assert turns.returncode == 0, turns.stderr.decode()
     assert turns.stdout.decode().split()[0] == "40"
@@ -268,7 +268,7 @@ def test_cudas_atomic_objects() -> None:
         ("__ldcg((int*)0)", "__ldcg"),
     ],
 )
-def test_what_hip_has_not_does_not_compile(text: str, says: str, tmp_path: Path) -> None:
+def test_names_that_hip_lacks_do_not_compile(text: str, says: str, tmp_path: Path) -> None:
     source = tmp_path / "refused.cu"
     source.write_text(f"#include <hip/hip_runtime.h>\n__global__ void k(long* out) {{ *out = (long){text}; }}\n")
     with pytest.raises(NotCompiled) as refused:
@@ -276,7 +276,7 @@ def test_what_hip_has_not_does_not_compile(text: str, says: str, tmp_path: Path)
     assert says in refused.value.said
 
 
-# ---- AMD's wavefronts, by what their definitions say
+# ---- AMD's wavefronts, by their definitions
 
 
 def _mixed(lane: int) -> int:
@@ -303,7 +303,7 @@ def _without_masks(lane: int, there: list[int], wave: int) -> Iterator[int]:
     yield lane
     yield 7 + bin(0xF0F0F0F0_FF00FF00 & below).count("1")
     yield value[there[0]]
-    # Who sends to this lane; nobody: 0.
+    # The lane that sends to this one; none: 0.
     yield value.get(lane ^ 4, 0)
     yield value.get(lane ^ 4 if wave else lane, 0)
     yield value.get(lane & ~3 | (0x1B >> 2 * (lane & 3) & 3), 0)
@@ -373,7 +373,7 @@ def test_wavefronts_of_amd(wave: int) -> None:
 
 # ---- hipport's own headers on wavefronts, and CUDA's functions, against one reference
 
-# CUDA's functions by the names that hipport's have.
+# CUDA's functions by the names of hipport's counterparts.
 CUDA_NAMES = r"""
 template <typename T>
 __device__ auto shfl_sync(unsigned mask, T value, int lane, int width = 32) {
@@ -516,7 +516,7 @@ def _reference(kind: str) -> Calls:
     found = calls(kind == "wave.h")
     if kind != "CUDA":
         return found
-    # CUDA shuffles no classes; what all have in common it gives without the lanes that have exited.
+    # CUDA shuffles no classes; for common functions it returns results without the lanes that have exited.
     found = {name: call for name, call in found.items() if name not in ("shfl of three words", "shfl of three bytes")}
 
     def living(of: Callable[[Lanes, int], int | None]) -> Callable[[Lanes, int], int | None]:
@@ -547,7 +547,7 @@ def warps(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 @pytest.mark.parametrize("threads", [64, 20, 200])
 @pytest.mark.parametrize("wave", [32, 64])
-def test_warp_operations_mean_what_cuda_says(wave: int, threads: int, warps: tuple[str, Path]) -> None:
+def test_warp_operations_follow_cudas_definition(wave: int, threads: int, warps: tuple[str, Path]) -> None:
     kind, path = warps
     if kind == "CUDA" and wave == 64:
         pytest.skip("CUDA's warps have 32 lanes")
@@ -588,7 +588,7 @@ def test_hipports_other_headers(wave: int) -> None:
             40 + (t & -t).bit_length() if t else 0, 0x3F000000, 1, lane + t // 32 * 100 + 64000,
         ]  # fmt: skip
         assert got[16 * t : 16 * t + 16] == right, t
-    # Sums of 64 threads; each counts in turns of 7 and of 5.
+    # Sums of 64 threads; each thread loops with strides of 7 and of 5.
     assert totals.split() == ("64 32 0 128 64 128 64 64 128 64 256 -63 63 128 -64 63 -63 255 9 1 1 0 0 64".split())
 
 
@@ -620,7 +620,7 @@ int main() {{
 
 
 def test_headers_are_quiet(compiler: str, tmp_path: Path) -> None:
-    """No warnings of the executor's own headers under -Wall, in both dialects and both standards."""
+    """No warnings in the executor's own headers under -Wall, in both dialects and both standards."""
     names = {
         "cuda": ("cuda_runtime.h", "cuda_fp16.h", "cuda_bf16.h", "cuComplex.h", "math_constants.h"),
         "hip": ("hip/hip_runtime.h", "hip/hip_bf16.h", "hip/hip_bfloat16.h", "hip/hip_complex.h",

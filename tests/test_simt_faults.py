@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The executor finds what is wrong, names it and where, and never hangs."""
+"""The executor finds errors, names them and their places, and never hangs."""
 
 import os
 from pathlib import Path
@@ -28,7 +28,7 @@ def marked(file: Path, name: str) -> int:
 
 @pytest.fixture(scope="module")
 def cuda() -> Path:
-    # As `hipport verify` compiles originals.
+    # The options with which `hipport verify` compiles originals.
     return compiling.program([CUDA], "cuda", compiling.CompileOptions(ENV, indices=True)).path
 
 
@@ -40,7 +40,7 @@ def hip() -> Path:
 def ran(
     program: Path, what: str, side: str = "original", lanes: int = 32, order: str = "forward", **env: str
 ) -> ProgramRun:
-    # SIMT_* of the environment do not reach a program that is verified: a wrapper sets what a test needs.
+    # SIMT_* variables do not reach a program under verification: a wrapper sets those that a test needs.
     wrapped = ["env", *(f"{name}={value}" for name, value in env.items()), str(program), what]
     return run(Path("/usr/bin/env"), wrapped[1:], Configuration(side, lanes, order), ENV, HERE, Limits(ENDLESS), HERE)
 
@@ -69,7 +69,7 @@ FOUND = [
 
 @pytest.mark.parametrize(("what", "kind", "kernel"), FOUND, ids=[what for what, *_ in FOUND])
 @pytest.mark.parametrize("order", ["forward", "random:3"])
-def test_a_fault_names_what_and_where(cuda: Path, what: str, kind: str, kernel: str, order: str) -> None:
+def test_a_fault_names_the_error_and_its_place(cuda: Path, what: str, kind: str, kernel: str, order: str) -> None:
     result = ran(cuda, what, order=order)
     assert result.status == 97, (result.status, result.errors)
     (fault,) = [each for each in result.faults if each.level == "fault"]
@@ -87,7 +87,7 @@ def test_a_copy_onto_itself_is_suspicious(cuda: Path) -> None:
     )
 
 
-def test_a_deadlock_says_who_waits_where(cuda: Path) -> None:
+def test_a_deadlock_names_the_waiting_threads_and_places(cuda: Path) -> None:
     (fault,) = ran(cuda, "deadlock").faults
     assert "threads 0-15 wait in __shfl_sync (mask 0xffffffff)" in fault.message
     assert "threads 16-63 wait in __syncthreads" in fault.message
@@ -95,7 +95,7 @@ def test_a_deadlock_says_who_waits_where(cuda: Path) -> None:
 
 @pytest.mark.parametrize("order", ["forward", "reverse", "random:3", "random:4"])
 def test_barriers_with_a_number(cuda: Path, order: str) -> None:
-    # Each element is what the round and the lane say, of 7 rounds in each of two blocks.
+    # Each element has the value of the round and the lane, for 7 rounds in each of two blocks.
     total = [2 * sum(i + (31 - lane - i) % 32 for i in range(7)) for lane in range(2)]
     result = ran(cuda, "hands-over", order=order)
     assert (result.status, result.lines) == (0, (f"{total[0]} {total[1]}",)), result.errors
@@ -126,13 +126,13 @@ def test_a_spin_without_progress_ends_with_a_fault(cuda: Path, what: str) -> Non
     assert f"{CUDA.name}:{marked(CUDA, what)}" in fault.message
 
 
-def test_a_loop_that_asks_all_lanes_for_long_is_no_spin(cuda: Path) -> None:
+def test_a_long_loop_of_collectives_is_no_spin(cuda: Path) -> None:
     result = ran(cuda, "asks-for-long", SIMT_WATCHDOG="0.1")
     assert (result.status, result.faults) == (0, ()), result.errors
 
 
 @pytest.mark.parametrize("what", ["spins-forever", "calls-a-library"])
-def test_a_program_that_is_ended_says_where_it_is(cuda: Path, what: str) -> None:
+def test_an_ended_program_reports_its_place(cuda: Path, what: str) -> None:
     wrapped = ["SIMT_WATCHDOG=1000", str(cuda), what]
     result = run(Path("/usr/bin/env"), wrapped, Configuration("original", 32), ENV, HERE, Limits(1.5), HERE)
     assert result.status is None
@@ -154,11 +154,11 @@ def test_the_order_of_threads_and_blocks_does_not_depend_on_how_long_they_comput
     assert (result.status, result.lines) == (0, ("0 1",)), result.errors
 
 
-def test_threads_begin_where_others_look_in_turn_for_what_they_do() -> None:
+def test_threads_start_while_others_poll_for_them() -> None:
     program = compiling.program([HERE / "chain_in_turns.cu"], "cuda", compiling.CompileOptions(ENV)).path
     result = run(program, [], Configuration("original", 32, "reverse"), ENV, HERE, Limits(ENDLESS), HERE)
     assert (result.status, result.lines) == (0, ("512",)), result.errors
-    # Lanes that meet at each look come to nothing all the same.
+    # Lanes that meet at each read still make no progress.
     result = run(
         Path("/usr/bin/env"),
         ["SIMT_WATCHDOG=0.5", str(program), "spins"],
@@ -172,7 +172,7 @@ def test_threads_begin_where_others_look_in_turn_for_what_they_do() -> None:
     assert (fault.kind, fault.line) == ("no-progress", marked(HERE / "chain_in_turns.cu", "spins-on-shared"))
 
 
-def test_looking_in_vain_costs_no_time_slice() -> None:
+def test_polling_in_vain_costs_no_time_slice() -> None:
     program = compiling.program([HERE / "chain.cu"], "cuda", compiling.CompileOptions(ENV)).path
     result = run(program, [], Configuration("original", 32, "reverse"), ENV, HERE, Limits(ENDLESS), HERE)
     assert (result.status, result.lines) == (0, ("512",)), result.errors
@@ -189,7 +189,7 @@ def test_blocks_that_poll_together_let_other_blocks_run(cuda: Path, how: str) ->
     assert (result.status, result.lines) == (0, ("20 3",)), result.errors
 
 
-def test_what_was_never_written_is_not_a_number(cuda: Path) -> None:
+def test_unwritten_memory_is_not_a_number(cuda: Path) -> None:
     assert ran(cuda, "uninitialized").lines[:2] == ("1 0", "-1")
     assert ran(cuda, "uninitialized", SIMT_POISON="0").lines[:2] != ("1 0", "-1")
 
@@ -235,12 +235,12 @@ def test_barriers_in_branches_are_fine_for_cuda_and_a_fault_on_amd(cuda: Path, h
 
 
 @pytest.mark.parametrize("order", ["forward", "reverse"])
-def test_lanes_that_meet_in_several_lines_are_told_of(cuda: Path, order: str) -> None:
-    """Each lane sees what the other branch has stored, which it need not on AMD."""
+def test_lanes_that_meet_in_several_lines_are_reported(cuda: Path, order: str) -> None:
+    """Each lane sees the stores of the other branch, which is not guaranteed on AMD."""
     result = ran(cuda, "warp-in-branches", order=order)
     assert (result.status, result.lines) == (0, ("1 1",)), result.errors
     (warning,) = result.faults
-    # Who comes to the first __syncwarp last goes on first.
+    # The last lane at the first __syncwarp continues first.
     place = marked(CUDA, "warp-in-its-other-branch" if order == "forward" else "warp-in-branches")
     assert (warning.kind, warning.level, warning.line) == ("warp-places", "warning", place)
     assert warning.message.startswith("lanes of one warp meet in this __syncwarp and in the one at ")
@@ -285,9 +285,7 @@ def waits() -> Path:
 
 @pytest.mark.parametrize("order", ["forward", "reverse", "random:3"])
 @pytest.mark.parametrize("lanes", [32, 64])
-def test_lanes_that_wait_in_a_loop_for_what_others_of_their_wavefront_do_behind_it(
-    waits: Path, lanes: int, order: str
-) -> None:
+def test_lanes_that_wait_in_a_loop_for_others_of_their_wavefront_after_it(waits: Path, lanes: int, order: str) -> None:
     for what in ("takes-before", "after-the-lane-before", "returns-from-it"):
         result = ran(waits, what, "ported", lanes, order, SIMT_WATCHDOG="0.3")
         assert result.status == 97, (what, result.status, result.errors)
@@ -298,7 +296,7 @@ def test_lanes_that_wait_in_a_loop_for_what_others_of_their_wavefront_do_behind_
 
 
 @pytest.mark.parametrize("lanes", [32, 64])
-def test_one_branch_runs_before_the_other_and_which_is_not_known(waits: Path, lanes: int) -> None:
+def test_the_order_of_branches_is_unknown(waits: Path, lanes: int) -> None:
     # With 32 lanes the other wavefront does what lane 0 waits for.
     for what in ("in-two-branches", *(("in-two-branches-the-other-way",) if lanes == 64 else ())):
         result = ran(waits, what, "ported", lanes, "forward", SIMT_WATCHDOG="0.3")
@@ -426,7 +424,7 @@ def test_more_threads_that_wait_than_there_is_memory_for_is_a_fault(tmp_path: Pa
 
 
 @pytest.mark.parametrize("order", ["forward", "reverse", "random:3"])
-def test_lanes_in_different_branches_are_apart_in_a_function_that_both_call(order: str) -> None:
+def test_lanes_of_different_branches_are_separate_in_a_shared_function(order: str) -> None:
     program = compiling.program([BRANCHES], "cuda", compiling.CompileOptions(ENV)).path
     result = run(program, [], Configuration("original", 32, order), ENV, HERE, Limits(ENDLESS), HERE)
     assert (result.status, result.lines) == (0, ("55555555 aaaaaaaa 3 3 33333330 33333330",)), result.errors

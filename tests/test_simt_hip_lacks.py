@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What HIP lacks does not compile in a port, though the executor's headers have it."""
+"""Names that HIP lacks do not compile in a port, although the executor's headers have them."""
 
 import os
 import re
@@ -28,7 +28,7 @@ int main() {
   (void)hipMemcpy3DPeer(nullptr);
 }
 """
-# What a program has itself, what is a member or in a namespace, and the overload that HIP has.
+# Names that a program defines itself, members, names in a namespace, and the overload that HIP has.
 HAS = """#include <hip/hip_runtime.h>
 __device__ unsigned umax(unsigned a, unsigned b) { return a < b ? b : a; }
 #define __trap() __builtin_trap()
@@ -71,7 +71,19 @@ def test_functions_with_other_numbers_of_arguments_are_refused() -> None:
             assert bool(changed(call)) == (count not in taken), call
 
 
-def test_what_hip_lacks_does_not_compile_for_the_target(tmp_path: Path) -> None:
+@pytest.mark.parametrize("call", [
+    "(umax)(1, 2)", "((umax))(1, 2)", "( umax ) (1, 2)", "f((umax)(1, 2))", "(surf2Dread<float>)(s, 4, 0)",
+])  # fmt: skip
+def test_a_name_in_brackets_is_called_all_the_same(call: str) -> None:
+    assert len(changed(f"__device__ void g() {{ {call}; }}\n")) == 1
+
+
+@pytest.mark.parametrize("text", ["f((umax) + (1))", "int x = (umax);", "(umax) - (2)", "if (umax) (x)();"])
+def test_a_variable_in_brackets_is_no_call(text: str) -> None:
+    assert changed(f"__device__ void g(int umax) {{ {text}; }}\n") == []
+
+
+def test_names_that_hip_lacks_do_not_compile_for_the_target(tmp_path: Path) -> None:
     (tmp_path / "port").mkdir()
     file = tmp_path / "port" / "uses.hip"
     file.write_text(USES)
@@ -88,7 +100,7 @@ def test_what_hip_lacks_does_not_compile_for_the_target(tmp_path: Path) -> None:
         assert said[line] == f"HIP has no {what}, which CUDA has: {target}", said
 
 
-def test_what_a_program_has_itself_compiles(tmp_path: Path) -> None:
+def test_a_programs_own_functions_compile(tmp_path: Path) -> None:
     (tmp_path / "port").mkdir()
     file = tmp_path / "port" / "has.hip"
     file.write_text(HAS)
@@ -105,7 +117,7 @@ def test_the_target_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.further
-def test_the_table_is_what_headers_say() -> None:
+def test_the_table_follows_the_headers() -> None:
     done = subprocess.run([sys.executable, str(ROOT / "tools" / "update_hip_lacks.py"), "--check"], check=False)
     if done.returncode == 2:
         pytest.skip("no hipcc")

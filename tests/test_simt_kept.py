@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the executor keeps does not grow without bound, and nobody loses what is in use."""
+"""The executor's cache does not grow without bound, and entries in use are kept."""
 
 import os
 import subprocess
@@ -26,7 +26,7 @@ def entry(root: Path, name: str, age: float, size: int = 1000, mark: str = ".loc
     return folder
 
 
-def test_what_was_not_used_for_longest_goes(tmp_path: Path) -> None:
+def test_the_least_recently_used_entry_is_removed(tmp_path: Path) -> None:
     old = entry(tmp_path, "objects/aa/1", 3 * DAY, mark="states.json")
     older = entry(tmp_path, "trees/2", 4 * DAY)
     new = entry(tmp_path, "programs/bb/3", 2 * DAY)
@@ -42,7 +42,7 @@ def test_below_the_limit_all_stays(tmp_path: Path) -> None:
     assert kept.prune(tmp_path, 1000) == []
 
 
-def test_what_was_used_lately_stays(tmp_path: Path) -> None:
+def test_recently_used_entries_stay(tmp_path: Path) -> None:
     entry(tmp_path, "trees/1", 60)
     used = entry(tmp_path, "objects/aa/1", 3 * DAY, mark="states.json")
     kept.used(used)
@@ -50,7 +50,7 @@ def test_what_was_used_lately_stays(tmp_path: Path) -> None:
         assert kept.prune(tmp_path, 0) == []
 
 
-def test_what_is_held_stays(tmp_path: Path) -> None:
+def test_locked_entries_stay(tmp_path: Path) -> None:
     folder = entry(tmp_path, "programs/aa/1", 3 * DAY)
     holding = "import sys, time; from pathlib import Path; from hipport.building import locks\n"
     holding += "with locks.locked(Path(sys.argv[1])): print('held', flush=True); time.sleep(60)"
@@ -64,7 +64,7 @@ def test_what_is_held_stays(tmp_path: Path) -> None:
     assert kept.prune(tmp_path, 0, pause=0) == [folder]
 
 
-def test_nobody_looks_twice_in_a_row(tmp_path: Path) -> None:
+def test_the_limit_is_not_checked_twice_in_a_row(tmp_path: Path) -> None:
     assert kept.prune(tmp_path, 0) == []
     folder = entry(tmp_path, "trees/1", 3 * DAY)
     assert kept.prune(tmp_path, 0) == []
@@ -72,7 +72,7 @@ def test_nobody_looks_twice_in_a_row(tmp_path: Path) -> None:
 
 
 def test_entries_that_are_made_and_taken_at_once_are_whole(tmp_path: Path) -> None:
-    """Some make entries, as the compiler does, and others take all of them away."""
+    """Some processes make entries, like the compiler, and others remove all of them."""
     failures: list[str] = []
     until = time.monotonic() + 2
 

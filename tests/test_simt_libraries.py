@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The libraries of the CPU executor do what CUDA's and AMD's do: groups, CUB, Thrust, random numbers, textures."""
+"""The libraries of the CPU executor act like CUDA's and AMD's: groups, CUB, Thrust, random numbers, textures."""
 
 import os
 import re
@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from endless import ENDLESS
+from executor_names import not_refused
 from further import further_rows
 from hipport.executor import compile as compiling
 from hipport.executor import compilers, run_time_compiler, thrust
@@ -24,9 +25,9 @@ HERE = Path(__file__).parent / "simt_libraries"
 ORDERS = ("forward", "reverse", "random:1", "random:2")
 #: Lanes in a wavefront: as CUDA, as HIP.
 CONFIGURATIONS = (("cuda", 32), ("hip", 32), ("hip", 64))
-#: 32 lanes as CUDA and 64 as HIP show both dialects and both numbers.
+#: 32 lanes as CUDA and 64 as HIP cover both dialects and both numbers.
 FURTHER = (("hip", 32),)
-#: Libraries for the host, which know no lanes: that they are there by HIP's names too is seen with blas.
+#: Libraries for the host, which do not depend on lanes; blas shows that HIP's names exist too.
 NO_LANES = ("fft", "solver", "sparse", "sobol", "cubemap")
 SELF_CHECKING = (
     "async blocks groups device numbered textures thrust blas fft graphs solver sparse sobol run_time cubemap".split()
@@ -36,7 +37,8 @@ OPTIONS = CompileOptions(env=dict(os.environ), optimize="-O0")
 
 @cache
 def built(name: str, dialect: str, *define: str) -> Path:
-    return program([HERE / f"{name}.cu"], dialect, replace(OPTIONS, flags=define)).path  # type: ignore[arg-type]
+    with not_refused():
+        return program([HERE / f"{name}.cu"], dialect, replace(OPTIONS, flags=define)).path  # type: ignore[arg-type]
 
 
 def run(name: str, dialect: str, wave: int, order: str = "forward", *arguments: str) -> tuple[int, str, str]:
@@ -56,7 +58,7 @@ def run(name: str, dialect: str, wave: int, order: str = "forward", *arguments: 
 def test_programs_that_check_themselves(dialect: str, wave: int, name: str) -> None:
     if name == "thrust" and thrust.find(os.environ, dialect).folder is None:  # type: ignore[arg-type]
         pytest.skip("there is no Thrust")
-    # Compilers take most of the time of what is compiled at run time, and it has nothing to do with orders.
+    # Compilers take most of the time of run-time compilation, which does not depend on orders.
     orders = {"blocks": ORDERS, "groups": ORDERS, "run_time": ORDERS[:1]}.get(name, ORDERS[::2])
     for order in orders:
         status, out, errors = run(name, dialect, wave, order)
@@ -64,7 +66,7 @@ def test_programs_that_check_themselves(dialect: str, wave: int, name: str) -> N
         counted = re.search(r"(\d+) checks, 0 failures", out)
         assert counted, (order, out)
         assert int(counted[1]) > 80
-        # Handles, and memory of all kinds, are what a kernel may be given.
+        # Handles, and memory of all kinds, are valid arguments of a kernel.
         assert "host-memory" not in errors, errors
 
 
@@ -107,12 +109,12 @@ def test_random_numbers_are_those_of_curand() -> None:
         assert len(got) == len(want)
         for line, recorded in zip(got, want, strict=True):
             same_numbers(line.split(), recorded.split())
-        # rocRAND gives others, so a port is told whose these are.
+        # rocRAND has other numbers, so a port gets a note about their source.
         assert ("random-numbers" in errors) == (dialect == "hip")
 
 
 def test_sobols_vectors_are_those_of_joe_and_kuo() -> None:
-    """SciPy has the table of theirs: the first vectors have to be what it makes of them, in its order of the points."""
+    """SciPy has their table: the first vectors must equal its results, in its order of the points."""
     qmc = pytest.importorskip("scipy.stats").qmc
     status, out, errors = run("sobol", "cuda", 32, "forward", "points")
     assert status == 0, errors
@@ -138,7 +140,7 @@ def test_sobols_vectors_are_those_of_joe_and_kuo() -> None:
         ("beyond", r"out-of-bounds: \w+Memcpy of 2560000 bytes"),
     ],
 )
-def test_what_there_is_not_of_sobols_sequences(what: str, says: str, dialect: str, wave: int) -> None:
+def test_missing_sobol_sequences(what: str, says: str, dialect: str, wave: int) -> None:
     status, _, errors = run("sobol", dialect, wave, "forward", what)
     assert status == 97 and re.search(says, errors), errors
     assert re.search(r"sobol\.cu:\d+", errors), errors
@@ -150,14 +152,14 @@ def same_numbers(got: list[str], want: list[str]) -> None:
     for one, other in zip(got, want, strict=True):
         if other in ("bits", "uniform", "normal"):
             kind = other
-        if kind == "normal" and one != other:  # by another logarithm, another sine
+        if kind == "normal" and one != other:  # By another logarithm and another sine.
             assert float(one) == pytest.approx(float(other), rel=2e-6, abs=2e-6), want[:4]
         else:
             assert one == other, (kind, want[:4])
 
 
 @pytest.mark.parametrize("dialect", ["cuda", "hip"])
-def test_what_is_undefined_is_a_fault(dialect: str) -> None:
+def test_undefined_behaviour_is_a_fault(dialect: str) -> None:
     faults = {
         "wrong_shape": ("block-shape", "blocks of 128 x 1 x 1 threads in one of 64 x 1 x 1"),
         "exited": ("exited-thread", "of 64 threads is reached by 40"),
@@ -176,7 +178,7 @@ def test_what_is_undefined_is_a_fault(dialect: str) -> None:
 
 
 @pytest.mark.parametrize("order", ORDERS)
-def test_a_part_of_a_warp_is_given_what_an_nvidia_gpu_gives_it(order: str) -> None:
+def test_a_part_of_a_warp_has_the_results_of_an_nvidia_gpu(order: str) -> None:
     status, out, errors = run("partial", "cuda", 32, order)
     assert (status, out) == (0, (HERE / "partial.txt").read_text())
     assert (
@@ -185,14 +187,14 @@ def test_a_part_of_a_warp_is_given_what_an_nvidia_gpu_gives_it(order: str) -> No
 
 
 @pytest.mark.parametrize("dialect", ["cuda", "hip"])
-def test_what_is_read_of_a_thread_that_is_not_there_is_0_and_said(dialect: str) -> None:
+def test_reads_from_a_missing_thread_are_0_and_reported(dialect: str) -> None:
     status, out, errors = run("misuse", dialect, 32, "forward", "short_tile")
     assert (status, out) == (0, "0\n")
     assert "warning: inactive-lane" in errors and "shuffles from thread 31" in errors and "misuse.cu:" in errors
 
 
 @pytest.mark.parametrize("dialect", ["cuda", "hip"])
-def test_what_a_graph_would_lack_is_a_fault(dialect: str) -> None:
+def test_an_incomplete_graph_is_a_fault(dialect: str) -> None:
     status, _, errors = run("misuse", dialect, 32, "forward", "captured")
     assert status == 97
     assert "not-recorded" in errors
@@ -200,7 +202,7 @@ def test_what_a_graph_would_lack_is_a_fault(dialect: str) -> None:
 
 
 @pytest.mark.parametrize("dialect", ["cuda", "hip"])
-def test_memory_that_a_graph_has_freed_is_gone(dialect: str) -> None:
+def test_memory_that_a_graph_has_freed_is_invalid(dialect: str) -> None:
     status, _, errors = run("graphs", dialect, 32, "forward", "uses_freed")
     assert status == 97, errors
     text = (HERE / "graphs.cu").read_text().splitlines()
@@ -220,7 +222,7 @@ def test_memory_that_a_graph_has_freed_is_gone(dialect: str) -> None:
 def test_lanes_that_wait_for_others_of_their_wavefront_are_found(
     name: str, what: str, fails: list[tuple[str, int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """CUDA's go on each on its own; what the port makes of it ends on AMD only where they are of several wavefronts."""
+    """CUDA's lanes continue independently; the port ends on AMD only if they are of several wavefronts."""
     monkeypatch.setenv("SIMT_WATCHDOG", "1")
     for dialect, wave in CONFIGURATIONS:
         for order in ORDERS[:3]:
@@ -283,7 +285,7 @@ def test_headers_have_no_warnings(dialect: str, tmp_path: Path) -> None:
         ("#include <curand_kernel.h>\n__global__ void k() { curandStateMtgp32 s; }\n", "curandStateMtgp32"),
     ],
 )
-def test_what_is_missing_is_named(text: str, said: str, tmp_path: Path) -> None:
+def test_missing_functions_are_named(text: str, said: str, tmp_path: Path) -> None:
     source = tmp_path / "missing.cu"
     source.write_text(text + "int main() { return 0; }\n")
     with pytest.raises(NotCompiled) as raised:
@@ -291,7 +293,7 @@ def test_what_is_missing_is_named(text: str, said: str, tmp_path: Path) -> None:
     assert said in raised.value.said + str(raised.value)
 
 
-def test_headers_bring_what_those_of_cuda_bring(tmp_path: Path) -> None:
+def test_headers_include_the_same_headers_as_cudas(tmp_path: Path) -> None:
     source = tmp_path / "unasked.cu"
     text = "#include <cub/cub.cuh>\nvoid say() { std::cout << 1; }\n"
     if thrust.find(os.environ, "cuda").folder is not None:
@@ -300,7 +302,7 @@ def test_headers_bring_what_those_of_cuda_bring(tmp_path: Path) -> None:
     program([source], "cuda", OPTIONS)
 
 
-def test_without_thrust_the_error_says_what_is_needed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_error_for_a_missing_thrust_has_advice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if Path("/usr/include/thrust").exists() or Path("/usr/local/include/thrust").exists():
         pytest.skip("the compiler's own path has Thrust")
     monkeypatch.setattr(thrust, "find", lambda *_: thrust.Thrust(None, (), ""))
@@ -311,7 +313,7 @@ def test_without_thrust_the_error_says_what_is_needed(tmp_path: Path, monkeypatc
     assert "Thrust headers are needed: " in raised.value.said + str(raised.value)
 
 
-def test_thrust_is_found_where_it_is(tmp_path: Path) -> None:
+def test_an_installed_thrust_is_found(tmp_path: Path) -> None:
     toolkit, rocm = tmp_path / "toolkit", tmp_path / "rocm"
     for folder in ("thrust", "cuda/std", "cuda/atomic", "cublas"):
         (toolkit / "include" / folder).mkdir(parents=True)
@@ -322,7 +324,7 @@ def test_thrust_is_found_where_it_is(tmp_path: Path) -> None:
         assert found.folder == toolkit / "include"
         define, first, _, shown = found.flags
         assert define == "-DSIMT_LIBCUDACXX"
-        assert [each.name for each in Path(shown).iterdir()] == ["thrust"]  # nothing else of the toolkit
+        assert [each.name for each in Path(shown).iterdir()] == ["thrust"]  # Nothing else of the toolkit.
         assert [each.name for each in (Path(first[2:]) / "cuda").iterdir()] == ["std"]
         assert thrust.find(env, system=()) == found
         assert thrust.find(env, "hip", system=()).folder is None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Data races are found, in shared and in global memory; what a barrier, a lock or the lanes of a warp order is none.
+"""Data races in shared and global memory are found; accesses that a barrier, a lock or a warp orders are none.
 
 So are reads of shared memory that the block has not written.
 """
@@ -40,18 +40,18 @@ def test_races(program: Path, order: str) -> None:
             line_of[kernel] = number
         if line.endswith("// unwritten"):
             unwritten[kernel] = number
-    # Where a barrier is missing, what has not been written yet is read as well.
+    # If a barrier is missing, unwritten memory is read as well.
     found = {each.kernel: each.line for each in ran.faults if each.kind == "uninitialized"}
     assert {kernel: line for kernel, line in found.items() if kernel not in line_of} == unwritten, ran.errors
     for each in ran.faults:
         if each.kind == "race":
             kernels.setdefault(each.kernel, []).append(each.message)
     assert set(kernels) == set(line_of), ran.errors
-    # A race all the same, and no other: whoever means it to be one is told that it is of one word.
+    # This is the only race; an intended one gets the hint that it is of one word.
     assert all("an atomic write" in message for message in kernels["looksAtACount"]), kernels
     assert all("of one word" in message for message in kernels["looksAtACount"]), kernels
     assert not any("atomic" in message for message in kernels["noBarrier"] + kernels["blocks"]), kernels
     for name, number in line_of.items():
-        # The marked line, or the next one races with itself, as the order has it.
+        # The marked line, or the next one races with itself, depending on the order.
         places = {f"{PROGRAM.name}:{number}", f"{PROGRAM.name}:{number + 1}"}
         assert any(place in message for message in kernels[name] for place in places), kernels[name]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the executor's passes make of launches and shared memory, and of trees."""
+"""The executor's passes on launches, shared memory, and trees."""
 
 from pathlib import Path, PurePosixPath
 
@@ -27,7 +27,7 @@ def made(text: str, dialect: Dialect = "cuda", **others: str) -> str:
 
 
 def in_kernel(text: str) -> str:
-    """Return what becomes of statements in a kernel, blanks aside."""
+    """Return the port of statements in a kernel, without blanks."""
     result = made(f"template <typename T> __global__ void k(T* p) {{ {text} }}")
     return " ".join(result[result.index("{") + 1 : -1].split())
 
@@ -168,15 +168,15 @@ def test_outside_of_functions_they_are_set_by_every_block() -> None:
         "namespace a {\nstatic __thread  float (*d), (*e)[3]; SIMT_DYNAMIC_SETS(d); SIMT_DYNAMIC_SETS(e);\n}\n"
     )
     assert made("__shared__ int s[3];\n") == "static __thread int s[3]; SIMT_SHARED_OUTSIDE(s);\n"
-    # Whose address is taken has the address of what it points to.
+    # If its address is taken, that is the address of the target.
     assert made("extern __shared__ int d[];\nvoid f() { g(&d, (char*)&d + 1, &d[2], a & d, x && d); }\n").endswith(
         "void f() { g(&*d, (char*)&*d + 1, &d[2], a & d, x && d); }\n"
     )
-    # The parameters of this function end behind a condition.
+    # The parameters of this function end after a condition.
     assert "SIMT_DYNAMIC_PLACE" in made("void f(int a\n#ifdef B\n, int b\n#endif\n) {\nextern __shared__ int d[];\n}\n")
 
 
-def test_lambdas_do_not_copy_what_is_shared() -> None:
+def test_lambdas_do_not_copy_shared_memory() -> None:
     def captures(head: str, body: str = "s[0] = o.n;") -> str:
         result = in_kernel("__shared__ int s[3], n; auto f = " + head + " (int i) { " + body + " };")
         return result[result.index("auto f = ") + 9 : result.index(" (int i)")]
@@ -203,11 +203,11 @@ def test_lambdas_do_not_copy_what_is_shared() -> None:
         ("do f(); while (i);", "do f(); while (i);"),
     ],
 )
-def test_lanes_wait_where_a_turn_of_a_loop_ends(loop: str, expected: str) -> None:
+def test_lanes_wait_at_the_end_of_an_iteration(loop: str, expected: str) -> None:
     others = "int f() { return 1; }\nint h(int i) { return i ? __ballot(i) : 0; }\nint g(int i) { return h(i); }\n"
     for dialect in ("cuda", "hip"):
         assert expected in made(f"{others}void k() {{ {loop} }}\n", dialect)
-    # With a mask it is the mask that says who takes part, in CUDA.
+    # With a mask, the mask decides which lanes take part, as in CUDA.
     masked = "void k() { while (i) { if (i) __shfl_sync(m, n, 1); } }\n"
     assert made(masked) == masked
     assert "SIMT_NEXT_TURN" in made(masked, "hip")
@@ -218,7 +218,7 @@ def test_lanes_wait_where_a_turn_of_a_loop_ends(loop: str, expected: str) -> Non
     [
         ("for (; a; i++) { if (i) n = s[1]; }", "for (; a; i++, SIMT_LOCKSTEP_TURN) {"),
         ("while (a) { tail(s); }", "for (; a; SIMT_LOCKSTEP_TURN) {"),
-        ("do if (i) *q = 1; while (a);", "do if (i) *q = 1; while (a);"),  # no braces
+        ("do if (i) *q = 1; while (a);", "do if (i) *q = 1; while (a);"),  # No braces.
         ("do { if (i) *q = 1; } while (a);", "} while (SIMT_LOCKSTEP_TURN, a);"),
         ("for (; a; i++) { if (i) m->n = 0; }", "for (; a; i++, SIMT_LOCKSTEP_TURN) {"),
         ("for (; a; i++) { if (i) *(volatile int*)t = 0; }", "for (; a; i++, SIMT_LOCKSTEP_TURN) {"),
@@ -234,14 +234,14 @@ def test_lanes_in_lockstep_wait_there_too(loop: str, expected: str) -> None:
     after = 'asm volatile("" ::: "memory"); }\n'
     for dialect in ("cuda", "hip"):
         assert expected in made(f"{before} __shared__ volatile float s[2]; {loop} {after}", dialect)
-    # A macro in front of a function is none.
+    # A macro in front of a function is not one.
     macro = "#define F(a) g(a)\n#define G(a) (a)\n"
     assert expected in made(f"{macro}{before} __shared__ volatile float s[2]; {loop} {after}")
-    # Nothing is shared: nobody counts on lockstep.
+    # Nothing is shared, so the code does not rely on lockstep.
     assert "SIMT" not in made(f"{before} volatile float s[2]; while (a) {{ if (i) n = s[1]; }} {after}")
 
 
-def test_assembly_that_nothing_has_replaced_is_a_fault() -> None:
+def test_unported_assembly_is_a_fault() -> None:
     assert made('void f() { asm volatile("mma.sync.x %0,\\n"\n "%1;" : "=r"(a[b ? 1 : 0]) : "r"(c)); }\n') == (
         'void f() { ::simt::fault("unsupported", {__FILE__, __LINE__}, "%s", "assembly: mma.sync.x %0, %1;")\n; }\n'
     )
@@ -254,7 +254,7 @@ def test_assembly_that_nothing_has_replaced_is_a_fault() -> None:
     assert made(cpu) == cpu
 
 
-def test_what_is_not_understood_is_reported() -> None:
+def test_unknown_forms_are_reported() -> None:
     text = b"__global__ void k() { __shared__ int a[3 }\n"
     _, reported, _, _ = _run(Project((source(PurePosixPath("a.cu"), text),)), PASSES["cuda"])
     assert [(each.rule, each.line, each.column) for each in reported] == [("shared/unknown", 1, 23)]
@@ -271,7 +271,7 @@ def write(folder: Path, **files: str) -> Path:
     return folder
 
 
-def test_a_tree_mirrors_what_was_given_and_what_it_includes(tmp_path: Path) -> None:
+def test_a_tree_mirrors_the_given_files_and_their_includes(tmp_path: Path) -> None:
     write(
         tmp_path,
         a__main_cu='#include "../b/k.h"\n#include <deep.h>\n#include "data.txt"\nint main() { k<<<1, 1>>>(); }\n',
@@ -294,7 +294,7 @@ def test_a_tree_mirrors_what_was_given_and_what_it_includes(tmp_path: Path) -> N
     assert (tmp_path / "out" / "a" / "sub" / "other.bin").read_text() == "4"
     assert not (tmp_path / "out" / "b" / "unused.h").exists()
     assert prepared.made(Path("/usr/include")) == Path("/usr/include")
-    # A second time nothing is written that is not new, and what is gone is gone.
+    # A second run writes only new files, and removes files that are gone.
     before = main.stat().st_mtime_ns
     (tmp_path / "a" / "sub" / "other.bin").unlink()
     prepare([tmp_path / "a"], tmp_path / "out", "cuda", folders=[tmp_path / "c"])
@@ -324,7 +324,7 @@ def test_lines_of_a_port_in_memory_are_those_that_the_user_wrote(tmp_path: Path)
     assert prepared.root == tree.resolve()
 
 
-def test_a_link_leads_to_what_was_ported(tmp_path: Path) -> None:
+def test_a_link_leads_to_the_ported_file(tmp_path: Path) -> None:
     tree = write(
         tmp_path / "t",
         core_h="#include <cuda_runtime.h>\nvoid run(cudaStream_t stream);\n",
@@ -340,7 +340,7 @@ def test_a_link_leads_to_what_was_ported(tmp_path: Path) -> None:
         assert word in text and "cuda" not in text
 
 
-def test_an_original_for_an_old_pytorch_is_what_it_stood_for(tmp_path: Path) -> None:
+def test_an_original_for_an_old_pytorch_gets_current_names(tmp_path: Path) -> None:
     text = """\
 #include <torch/extension.h>
 void f(torch::Tensor x) {
@@ -354,7 +354,7 @@ void f(torch::Tensor x) {
     assert "x.scalar_type()" in made and "TORCH_CHECK" in made and "AT_CHECK" not in made
 
 
-def test_what_a_project_in_memory_lacks_is_said(tmp_path: Path) -> None:
+def test_missing_files_of_a_project_in_memory_are_reported(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="memory"):
         prepare(Project((source(PurePosixPath("a.cu"), b""),)), tmp_path, "cuda")
 
@@ -369,7 +369,7 @@ def test_every_fixture_is_understood() -> None:
 
 
 def sided(body: str, head: str = "__host__ __device__ int f(int x)") -> str:
-    """Return what the host gets of a function's body; what stands for the device stays where it is."""
+    """Return the host's version of a function's body; the device's version stays in its place."""
     text = f"{head} {{{body}}}\n"
     result = made(text)
     before, _, host = result.rpartition("} else {")
@@ -396,7 +396,7 @@ def sided(body: str, head: str = "__host__ __device__ int f(int x)") -> str:
         ),
     ],
 )
-def test_a_body_with_a_side_for_the_host_is_there_twice(body: str, host: str) -> None:
+def test_a_body_with_a_host_side_is_written_twice(body: str, host: str) -> None:
     assert sided(body) == host
 
 
@@ -409,7 +409,7 @@ def test_lambdas_and_methods_have_bodies_of_their_own() -> None:
     assert "S() : n(0) { if (SIMT_ON_DEVICE) {" in made(text)
 
 
-def test_conditions_that_go_by_more_than_the_side_are_still_asked_on_the_host() -> None:
+def test_conditions_on_more_than_the_side_are_kept_for_the_host() -> None:
     text = "__host__ __device__ int f() {\n#if FAST && !defined(__CUDA_ARCH__)\n return 1;\n#endif\n return 0;\n}\n"
     after, reported, _, _ = _run(Project((source(PurePosixPath("a.cu"), text.encode()),)), PASSES["cuda"])
     _, _, host = after.sources[0].text.decode().partition("} else {")
@@ -427,7 +427,7 @@ def test_conditions_that_go_by_more_than_the_side_are_still_asked_on_the_host() 
         "#ifdef __CUDA_ARCH__\n#include <a.h>\n#endif\n",
     ],
 )
-def test_what_is_the_device_alone_has_one_side(text: str) -> None:
+def test_device_code_alone_has_one_side(text: str) -> None:
     assert made(text) == text
 
 
@@ -440,7 +440,7 @@ def test_what_is_the_device_alone_has_one_side(text: str) -> None:
         "int f(int x) {\n#ifdef __CUDA_ARCH__\n goto end;\n#endif\n x++;\nend:\n return x;\n}\n",
     ],
 )
-def test_a_side_of_the_host_that_is_not_taken_is_said(text: str) -> None:
+def test_a_host_side_that_is_not_used_is_reported(text: str) -> None:
     after, reported, _, _ = _run(Project((source(PurePosixPath("a.cu"), text.encode()),)), PASSES["cuda"])
     assert [each.rule for each in reported] == ["sides/left"]
     assert "SIMT_ON_DEVICE" not in after.sources[0].text.decode()

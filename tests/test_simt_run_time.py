@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What programs of the executor compile while they run: by hipport, as data, bounded, and as what their dialect has."""
+"""Run-time compilation by the executor's programs: by hipport, as data, within limits, and with the dialect's
+functions.
+"""
 
 from __future__ import annotations
 
@@ -52,7 +54,7 @@ def test_code_of_a_gpu_is_named(dialect: str, wave: int) -> None:
     assert re.search(r"run_time\.cu:\d+", done.stderr), done.stderr
 
 
-def test_races_are_found_in_what_is_compiled_at_run_time() -> None:
+def test_races_are_found_in_code_compiled_at_run_time() -> None:
     done = run(built("cuda", "thread"), "race")
     assert re.search(r"race: .*\n.*reversed\.cu:[34]", done.stderr), done.stdout + done.stderr
 
@@ -62,7 +64,7 @@ def test_without_hipport_the_call_is_named() -> None:
     env = {name: value for name, value in os.environ.items() if name != run_time_compiler.VARIABLE}
     alone = subprocess.run([built("cuda"), "fault"], env=env, capture_output=True, text=True, check=False)
     assert alone.returncode == 97 and "which needs hipport" in alone.stderr
-    # A compiler that is not there is an error of the call, and no silence.
+    # A missing compiler is an error of the call, and is not silent.
     assert "NVRTC_ERROR_INTERNAL_ERROR" in done.stdout and "hipport's compiler failed" in done.stdout
 
 
@@ -84,7 +86,7 @@ def test_nothing_beside_the_program_is_imported(tmp_path: Path) -> None:
     assert not (tmp_path / "ran").exists()
 
 
-def test_what_is_compiled_is_kept_for_one_tree(tmp_path: Path) -> None:
+def test_compiled_code_is_cached_for_one_tree(tmp_path: Path) -> None:
     one, other = (run_time_compiler.folder_for(tmp_path / name) for name in ("one", "other"))
     assert one != other and one.is_dir() and other.is_dir()
     assert one == run_time_compiler.folder_for(tmp_path / "one")
@@ -186,7 +188,7 @@ int main() {
     ("body", "option", "ok"),
     [
         ("x[i] * 2", '"-DA=1"', True),
-        # What is in strings is CUDA's in the port as well, and options are: hipRTC refuses both.
+        # Strings contain CUDA in the port as well, and so do options: hipRTC rejects both.
         ("__shfl_sync(0xffffffff, x[i], 0)", '"-DA=1"', False),
         ("x[i] * 2", '"--gpu-architecture=compute_80"', False),
     ],

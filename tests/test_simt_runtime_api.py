@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The runtime API of the executor: one program in both spellings, its faults, and what the compiler must say."""
+"""The runtime API of the executor: one program in both spellings, its faults, and the compiler's required errors."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from hipport.executor.prepare import Dialect
 HERE = Path(__file__).parent
 TEXT = (HERE / "simt_programs" / "runtime_api.cu").read_text(encoding="utf-8")
 
-# What is not the same word with another beginning.
+# Names that differ in more than the prefix.
 _NOT_ALIKE = {
     "<cuda_runtime.h>": "<hip/hip_runtime.h>",
     "#include <cuda_profiler_api.h>\n": "",
@@ -35,7 +35,7 @@ _NOT_ALIKE = {
 
 
 def as_hip(text: str) -> str:
-    """The program in HIP's spelling; what CUDA alone has stands behind a condition."""
+    """Return the program in HIP's spelling; parts for CUDA alone are under a condition."""
     for cuda, hip in _NOT_ALIKE.items():
         text = text.replace(cuda, hip)
     return re.sub(r"cuda(?=[A-Z])", "hip", text)
@@ -67,7 +67,7 @@ def run(path: Path, *arguments: str, lanes: int = 32) -> subprocess.CompletedPro
     )
 
 
-def test_what_the_program_expects(executable: tuple[Dialect, Path]) -> None:
+def test_the_programs_own_checks(executable: tuple[Dialect, Path]) -> None:
     dialect, path = executable
     for lanes in (32,) if dialect == "cuda" else (32, 64):
         done = run(path, lanes=lanes)
@@ -109,7 +109,7 @@ def test_shared_memory_that_a_kernel_has_of_its_own(dialect: Dialect, optimize: 
     made = program([source], dialect, CompileOptions(os.environ, optimize=optimize, jobs=1)).path
     done = run(made)
     assert (done.returncode, done.stdout) == (0, "0 failed\n"), done.stdout + done.stderr
-    # No number where it cannot be known.
+    # No number if it is unknown.
     stripped = tmp_path / "stripped"
     subprocess.run(["strip", "--strip-all", "-o", str(stripped), str(made)], check=True)
     done = run(stripped)
@@ -128,7 +128,7 @@ def test_a_suspicious_copy_is_made(executable: tuple[Dialect, Path]) -> None:
 def check(
     compiler: str, dialect: Dialect, text: str, folder: Path, *flags: str, lenient: bool = True
 ) -> subprocess.CompletedProcess[str]:
-    """Compile a unit for its messages alone."""
+    """Compile a unit only for its messages."""
     source = folder / "unit.cpp"
     source.write_text(text, encoding="utf-8")
     command = [compiler, *(["-fpermissive"] if lenient and "clang" not in compiler else []), "-fsyntax-only"]
@@ -159,7 +159,7 @@ def test_nothing_need_be_included(compiler: str, tmp_path: Path) -> None:
     assert check(compiler, "cuda", text, tmp_path).stderr == ""
 
 
-def test_what_the_compiler_must_refuse(compiler: str, tmp_path: Path) -> None:
+def test_code_that_the_compiler_must_reject(compiler: str, tmp_path: Path) -> None:
     cuda = """
     #include <hip/hip_runtime.h>
     __constant__ const float table[2] = {1, 2};
@@ -217,14 +217,14 @@ def _names() -> ModuleType:
     return module
 
 
-def test_the_table_of_names_is_what_its_tool_writes() -> None:
+def test_the_table_of_names_is_up_to_date() -> None:
     names = _names()
     assert names.TABLE.read_text(encoding="utf-8") == names.table()
     assert "#define cudaMalloc hipMalloc\n" in names.table()
 
 
 def test_every_function_has_a_name_of_cuda_s() -> None:
-    """A function that only HIP spells is named here, so that none is forgotten."""
+    """A function with only a HIP name must be listed here, so that none is forgotten."""
     text = "".join(path.read_text(encoding="utf-8") for path in (INCLUDE / "simt").glob("names*.h"))
     macros = set(re.findall(r"#define \w+ (hip\w+)", text))
     functions: set[str] = set()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What SIMT_* variables ask for: threads of the operating system, orders, how lanes come together, traces."""
+"""The SIMT_* variables: operating-system threads, orders, convergence of lanes, traces."""
 
 import json
 import os
@@ -39,7 +39,7 @@ def test_blocks_on_several_threads_in_any_order(program: Path, threads: str, ord
 def test_lanes_that_meet_by_chance_go_on_in_parts(program: Path, order: str) -> None:
     done = ran(program, SIMT_CONVERGENCE="minimal", SIMT_ORDER=order)
     of_lane_1, of_lane_31 = (int(mask, 16) for mask in done.stdout.splitlines()[2].split())
-    # Some of the odd lanes, with the one that asks, and never all.
+    # Some of the odd lanes, including the one that asks, and never all.
     for lane, mask in ((1, of_lane_1), (31, of_lane_31)):
         assert mask >> lane & 1 and not mask & ~0xAAAAAAAA and mask != 0xAAAAAAAA, done.stdout
     # A lane is in one part.
@@ -47,7 +47,7 @@ def test_lanes_that_meet_by_chance_go_on_in_parts(program: Path, order: str) -> 
     assert ran(program, SIMT_CONVERGENCE="minimal", SIMT_ORDER=order).stdout == done.stdout
 
 
-def test_what_counts_on_lanes_that_meet_behind_a_break_is_seen() -> None:
+def test_reliance_on_lanes_that_meet_after_a_break_is_noticed() -> None:
     parts = compiling.program([PROGRAM.with_name("parts.cu")], "cuda", compiling.CompileOptions(os.environ)).path
     for order in ("forward", "reverse", "random:5"):
         assert ran(parts, SIMT_ORDER=order).stdout.split() == ["right", "right"]

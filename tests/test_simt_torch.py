@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """PyTorch extensions on the CPU executor: devices in their C++ and Python, builds, faults in tensors.
 
-The first build compiles PyTorch's headers, which takes a minute and is kept.
+The first build compiles PyTorch's headers, which takes a minute and is cached.
 """
 
 import json
@@ -76,11 +76,11 @@ def test_devices_become_the_cpu(before: str, after: str) -> None:
         "mykCUDA",
     ],
 )
-def test_what_is_no_device_stays(text: str) -> None:
+def test_other_strings_stay(text: str) -> None:
     assert devices(text + "\n") == text + "\n"
 
 
-def test_of_two_registrations_the_gpus_is_the_cpus() -> None:
+def test_the_gpus_registration_replaces_the_cpus() -> None:
     gpu = "TORCH_LIBRARY_IMPL(ops, CUDA, m) {}\n"
     assert "(ops, Vulkan, m)" in devices("TORCH_LIBRARY_IMPL(ops, CPU, m) {}\n", gpu)
     assert "(ops, CPU, m)" in devices("TORCH_LIBRARY_IMPL(ops, CPU, m) {}\n", "int x;\n")
@@ -218,7 +218,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (tree / "bindings.cpp").write_text(BINDINGS)
     (tree / "cases.py").write_text(CASES)
     (tree / "small/__init__.py").write_text(
-        # Packages know their version from what is installed.
+        # Packages read their version from the installed files.
         "import importlib.metadata\nimport torch\nfrom small._C import add_up\n"
         "assert importlib.metadata.version('small-sums') == '1.5'\n"
     )
@@ -234,9 +234,9 @@ def test_an_extension_runs_and_its_faults_are_found(small: Path) -> None:
             assert outcomes[case].ok, outcomes[case]
             assert {output.name for output in outcomes[case].outputs} == {"sum", "slope"}
         against = {d.against for o in outcomes["double"].outputs for d in o.differences if o.name == "slope"}
-        # That a gradient is one is seen in one order of threads.
+        # One order of threads is sufficient to check gradients.
         assert ("differences" in against) == (ran.configuration.order == "forward")
-        # What comes behind a fault is run all the same.
+        # Code after a fault runs all the same.
         fault = outcomes["beyond"].faults[-1]
         assert outcomes["beyond"].status == "fault"
         assert (fault.kind, fault.path, fault.line) == ("out-of-bounds", PurePath("small.cu"), 12), fault
@@ -254,11 +254,11 @@ def test_one_changed_kernel_is_compiled_in_seconds(small: Path) -> None:
     start = time.process_time()
     before = os.times().children_user
     assert len(driver.build("original").seconds) == 1
-    # Processor time: how long it takes says more about what else the machine does.
+    # Processor time: wall time depends more on other load on the machine.
     assert time.process_time() - start + os.times().children_user - before < 30
 
 
-def test_what_does_not_compile_is_said_at_the_users_line(small: Path) -> None:
+def test_compile_errors_are_at_the_users_line(small: Path) -> None:
     (small / "small.cu").write_text(KERNEL.replace("gpuAtomicAdd(sum, x[i]);", "gpuAtomicAdd(sum, no_such_thing);"))
     with pytest.raises(torch_installed.NotBuildable, match=r"small\.cu:12: .*no_such_thing"):
         verifying.driver(small).build("original")
@@ -356,7 +356,7 @@ def test_a_unit_that_needs_more_of_pytorch_gets_all_its_headers(
 
 
 def test_calls_are_recorded_and_replayed(small: Path, tmp_path: Path) -> None:
-    # The functions that are recorded may be anybody's: here the executor's build, on another machine nvcc's.
+    # Functions of any build can be recorded: here the executor's, on another machine nvcc's.
     (small / "small.cu").write_text(KERNEL.replace("TORCH_CHECK(unset", "if (false) TORCH_CHECK(unset"))
     built = verifying.driver(small).build("original")
     program = tmp_path / "train.py"
@@ -379,7 +379,7 @@ def test_calls_are_recorded_and_replayed(small: Path, tmp_path: Path) -> None:
     (verified,) = verifying.replay(small, out, env=os.environ, python=Path(sys.executable), orders=("forward",))
     assert verified.ok and verified.package == "small._C"
     assert [outcome.case for outcome in verified.ran[0].outcomes] == [f"small._C.add_up#{n}" for n in range(3)]
-    # A training script calls more extensions than the one that is ported.
+    # A training script calls more extensions than the ported one.
     whole = json.loads(out.read_text())
     for each in whole["calls"][1:]:
         each["module"] = "other._C"
@@ -394,13 +394,13 @@ def test_calls_are_recorded_and_replayed(small: Path, tmp_path: Path) -> None:
     out.with_name("two.json").write_text(json.dumps(whole))
     with pytest.raises(extension_verifier.BadCases, match=r"calls of other._C; .* builds small._C"):
         verifying.replay(small, out.with_name("two.json"), env=os.environ, python=Path(sys.executable))
-    # A recording that says something else is noticed.
+    # A recording with other values is noticed.
     (small / "small.cu").write_text(KERNEL.replace("gpuAtomicAdd(sum, x[i])", "gpuAtomicAdd(sum, x[i] + T(1))"))
     (verified,) = verifying.replay(small, out, env=os.environ, python=Path(sys.executable), orders=("forward",))
     assert not verified.ok
 
 
-# A rasterizer's way: what forward leaves for backward begins where memory is aligned, which is elsewhere each time.
+# Like a rasterizer: the data from forward for backward begins at an aligned address, which varies.
 SCRATCH = """
 import torch
 START = {start}
@@ -461,7 +461,7 @@ def test_code_of_the_host_is_compiled_by_a_clang_that_can(tmp_path: Path) -> Non
             f'#!/bin/sh\ncase "$1" in --version|-dump*) echo "clang version {version}";; *) {compiles};; esac\n'
         )
         clang.chmod(0o755)
-        # Nor is there a toolchain of which it could have one. What was asked once is remembered by the environment.
+        # Nor is there a toolchain with one. The answer is cached by environment.
         home = tmp_path / f"{version}{library}{more}"
         env = {"PATH": f"{programs}:{os.environ['PATH']}", "HOME": str(home), **more}
         return torch_installed.host_compiler(torch, env).path
@@ -471,7 +471,7 @@ def test_code_of_the_host_is_compiled_by_a_clang_that_can(tmp_path: Path) -> Non
     assert chosen("15.0.6") != own
     assert chosen("21.1.0", library=False) != own
     assert chosen("21.1.0", CXX="g++") != own
-    # Before pybind11 3, modules by clang did not know the types of a PyTorch by g++.
+    # Before pybind11 3, modules compiled by clang did not know the types of a PyTorch compiled by g++.
     shared.unlink()
     assert chosen("21.1.1") != own
 

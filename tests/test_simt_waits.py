@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Waits of lanes for each other end as the original, and in `no-progress` as a port whose wavefront has both lanes."""
+"""Waits of lanes for each other end as in the original, and in `no-progress` if one wavefront has both lanes."""
 
 import os
 import re
@@ -20,9 +20,9 @@ ENV = {**os.environ}
 TEXT = WAITS.read_text()
 HANGS = re.findall(r"^HANGS\((\w+)\) \{", TEXT, re.MULTILINE)
 ENDS = re.findall(r"^ENDS\((\w+)\) \{", TEXT, re.MULTILINE)
-#: Those of which the place of the wait is in a function that several use.
+#: Waits inside of a function that several kernels use.
 ELSEWHERE = {"underAnd": "inTemplate", "underQuestion": "inTemplate", "inCondition": "inTemplate"}
-#: Those whose lanes also wait for each other in a wavefront of 32.
+#: Waits whose lanes also wait for each other in a wavefront of 32.
 NARROW = frozenset(("inThen", "inElse", "forEachOther", "ticket", *(each for each in HANGS if each.startswith("lock"))))
 
 
@@ -66,12 +66,12 @@ def test_there_are_waits_of_all_kinds() -> None:
     assert {*HANGS} >= NARROW
 
 
-# Else a branch of those in it runs after the one that stores.
+# Otherwise a branch with the waiting lanes runs after the one that stores.
 ORDER = {"inElse": "reverse"}
 
 
 @pytest.mark.parametrize("part", range(5))
-def test_lanes_wait_in_vain_for_others_of_their_wavefront(port: Path, part: int) -> None:
+def test_lanes_wait_forever_for_others_of_their_wavefront(port: Path, part: int) -> None:
     for what in HANGS[part::5]:
         hangs(port, what, 64, ORDER.get(what, "forward"))
 

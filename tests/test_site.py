@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The documents: the site builds without a warning, needs no network, has a page for each rule, and its links lead
-somewhere; what it shows of commands is what they do."""
+"""The documents: the site builds without a warning, needs no network, has a page for each rule, and has no dead links.
+
+Its outputs of commands are the real ones.
+"""
 
 import os
 import re
@@ -22,7 +24,7 @@ from source_packages import without_cuda
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
-#: Where an attribute of a page loads something, rather than leading to it.
+#: Attributes of a page that load something, rather than link to it.
 _LOADS = {"script": "src", "img": "src", "link": "href", "iframe": "src", "source": "src"}
 _FENCE = re.compile(r"^( *)```(\w+)?([^\n]*)\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"(?<!`)!?\[[^\]\n]*\]\(([^)\s]+)\)")
@@ -64,7 +66,7 @@ def test_a_page_loads_nothing_from_the_network(site: Path) -> None:
 
 
 def _rules() -> set[str]:
-    """Every rule that the fixtures show."""
+    """Return every rule in the fixtures."""
     return {
         f"{path.parent.name}/{line.split()[1]}"
         for path in (ROOT / "fixtures").glob("*/*.findings")
@@ -101,7 +103,7 @@ def test_relative_links_lead_to_files(page: Path) -> None:
 
 
 def _generated(path: str) -> bool:
-    """Pages that tools/site_pages.py makes; mkdocs itself looks whether they are there."""
+    """Return the pages that tools/site_pages.py makes; mkdocs itself checks links to them."""
     return path.startswith("reference/rules/") or path in (
         "reference/commands.md",
         "reference/pitfalls.md",
@@ -110,14 +112,14 @@ def _generated(path: str) -> bool:
 
 
 def _fences(page: Path) -> Iterator[tuple[str, str, str]]:
-    """Each block of code: its language, what stands behind that, and its text."""
+    """Yield each block of code: its language, the text after that, and its contents."""
     for indent, language, more, text in _FENCE.findall(page.read_text(encoding="utf-8")):
         yield language, more.strip(), re.sub(rf"^{indent}", "", text, flags=re.MULTILINE)
 
 
 @pytest.fixture
 def shell(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """The environment in which commands of pages run: hipport is this one, hipcc that of the tests."""
+    """Return the environment for commands of pages: with this hipport, and the tests' hipcc."""
     env = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
     try:
         hipcc = toolchains.choose(toolchains.find(os.environ), ("gfx942", "gfx1100"))
@@ -128,8 +130,8 @@ def shell(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str,
 
 
 @pytest.mark.toolchain
-def test_the_tutorial_does_what_it_says(tmp_path: Path, shell: dict[str, str]) -> None:
-    """All commands in their order, from the top of the checkout; what they write goes elsewhere."""
+def test_the_tutorial_has_the_shown_results(tmp_path: Path, shell: dict[str, str]) -> None:
+    """All commands in their order, from the top of the checkout; their output files go elsewhere."""
     pytest.importorskip("torch", reason="PyTorch is not installed: the tutorial was not run")
     printed, ran = "", 0
     for language, more, text in _fences(DOCS / "tutorial.md"):
@@ -140,12 +142,12 @@ def test_the_tutorial_does_what_it_says(tmp_path: Path, shell: dict[str, str]) -
             assert done.returncode == expected, f"{text}{done.stdout}{done.stderr}"
             printed, ran = done.stdout, ran + 1
         elif language == "text":
-            # All lines that are shown, together and in their order; the command may print more around them.
+            # All shown lines, together and in order; the command may print more around them.
             assert text in printed, f"the page shows\n{text}\nbut the command prints\n{printed}"
     assert ran >= 6
 
 
-def test_the_example_of_the_readme_prints_what_it_shows(tmp_path: Path) -> None:
+def test_the_example_of_the_readme_prints_the_shown_output(tmp_path: Path) -> None:
     blocks = list(_fences(ROOT / "README.md"))
     before = next(text for language, more, text in blocks if more == "title=count.cu")
     after = next(text for language, more, text in blocks if more == "title=ported/count.cu")
@@ -210,7 +212,7 @@ def test_cases_that_a_page_shows_can_be_used() -> None:
         assert set(given) == set(cases["tolerance"](**parameters))  # type: ignore[operator]
 
 
-def test_the_names_of_the_python_reference_are_those_that_there_are() -> None:
+def test_the_names_of_the_python_reference_exist() -> None:
     shown = set(re.findall(r"^::: hipport\.(\w+)$", (DOCS / "reference/python.md").read_text(encoding="utf-8"), re.M))
     functions = {name for name in hipport.__all__ if name[0].islower()} - {"report"}
     assert functions <= shown
@@ -232,7 +234,7 @@ def test_decisions_have_an_area_and_a_status(monkeypatch: pytest.MonkeyPatch) ->
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
-def test_files_that_a_page_names_are_there(page: Path) -> None:
+def test_files_that_a_page_names_exist(page: Path) -> None:
     """Modules, tests, tools and tables, by their path or the end of it."""
     text = _FENCE.sub("", page.read_text(encoding="utf-8"))
     named = re.findall(

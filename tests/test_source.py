@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Edits, origins and positions, against models that work byte by byte."""
+"""Edits, origins and positions, compared with models that work byte by byte."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def some_edits(draw: st.DrawFn, length: int, most: int = 5) -> list[Edit]:
 
 @st.composite
 def edited(draw: st.DrawFn, generations: int = 1) -> Source:
-    """A source that was changed `generations` times without a conflict."""
+    """Return a source that was changed `generations` times without a conflict."""
     source = Source(PATH, draw(TEXTS))
     for _ in range(generations):
         kept: list[Edit] = []
@@ -50,7 +50,7 @@ def edited(draw: st.DrawFn, generations: int = 1) -> Source:
 
 
 def conflict(a: Edit, b: Edit) -> bool:
-    """The rules of `hipport.core.source`, said pair by pair and byte by byte."""
+    """Return whether edits conflict by the rules of `hipport.core.source`, stated pair by pair and byte by byte."""
     if a == b:
         return False
     if not len(a.span) and not len(b.span):
@@ -62,7 +62,9 @@ def conflict(a: Edit, b: Edit) -> bool:
 
 
 def by_byte(text: bytes, edits: list[Edit]) -> bytes:
-    """What `apply` makes of edits that do not conflict: each byte asks who inserts here, and who replaces it."""
+    """Return the result of `apply` for edits without conflicts, by looking up insertions and replacements for each
+    byte.
+    """
     out = b""
     for offset in range(len(text) + 1):
         for edit in set(edits):
@@ -93,8 +95,8 @@ def test_edits_are_made_whatever_their_order_or_refused(data: st.DataObject) -> 
 
 
 @given(st.data())
-def test_edits_that_do_not_conflict_give_the_same_one_after_the_other(data: st.DataObject) -> None:
-    """What "conflict" means: made one by one, in both orders, two edits give what they give together."""
+def test_edits_without_conflict_commute(data: st.DataObject) -> None:
+    """The meaning of "conflict": applied one by one, in both orders, two edits have the same result as together."""
     text = data.draw(TEXTS)
     edits = data.draw(some_edits(len(text), 2))
     if len(edits) != 2 or edits[0] == edits[1] or conflict(*edits):
@@ -140,10 +142,10 @@ def test_a_span_is_in_order(bad: tuple[int, int]) -> None:
 
 
 def one_step_back(after: Source, span: Span) -> Span:
-    """Where `span` was before the edits, read off a list that says of each byte which edit wrote it."""
+    """Return the place of `span` before the edits, from a list that records for each byte the edit that wrote it."""
     assert after.before is not None
     before = after.before.text
-    cells: list[tuple[Span, bool]] = []  # per byte: the span it comes from, and whether an edit wrote it
+    cells: list[tuple[Span, bool]] = []  # Per byte: the span it comes from, and whether an edit wrote it.
     done = 0
     for edit in after.edits:
         cells += [(Span(i, i + 1), False) for i in range(done, edit.span.start)]
@@ -189,7 +191,7 @@ def test_origins_are_in_order_and_untouched_bytes_are_their_own(source: Source) 
         assert there[offset] == first[offset : offset + 1]
 
 
-def test_origin_of_written_text_is_what_it_replaced() -> None:
+def test_origin_of_written_text_is_the_replaced_span() -> None:
     source = Source(PATH, b"k << <1, 2>> >(x);").apply([Edit(Span(2, 6), b"<<<"), Edit(Span(10, 14), b">>>")])
     assert source.text == b"k <<<1, 2>>>(x);"
     assert source.origin(Span(2, 5)) == Span(2, 6)
@@ -238,7 +240,7 @@ def test_a_carriage_return_alone_ends_no_lines_of_others(language: type[Source])
 
 
 @pytest.mark.parametrize("language", [Source, Cpp, Cuda, Python])
-def test_pickling_forgets_what_was_worked_out(language: type[Source]) -> None:
+def test_pickling_drops_cached_facts(language: type[Source]) -> None:
     source = language(PATH, b"int x;\n").apply([Edit(Span(4, 5), b"y")])
     fresh = pickle.dumps(source)
     assert source.position(6) == (1, 7)
@@ -255,7 +257,7 @@ def test_pickling_forgets_what_was_worked_out(language: type[Source]) -> None:
     assert set(again.__dict__) == {field.name for field in fields(language)}
 
 
-def test_what_was_edited_keeps_positions_and_forgets_the_rest() -> None:
+def test_an_edit_keeps_positions_and_drops_other_facts() -> None:
     source = Cpp(PATH, b"#include <a.h>\nint x;\n")
     edited = source.apply([Edit(Span(19, 20), b"y")])
     assert edited.before is source
@@ -271,7 +273,7 @@ def len_of_text(source: Source) -> int:
     return len(source.text)
 
 
-def test_a_fact_is_worked_out_once_per_text() -> None:
+def test_a_fact_is_computed_once_per_text() -> None:
     asked: list[bytes] = []
 
     def fact(source: Source) -> int:

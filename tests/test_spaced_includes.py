@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What PyTorch's own hipify makes of includes with blanks behind the `#`, before and after."""
+"""PyTorch's own hipify on includes with blanks after the `#`, before and after the pass."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_hipify_converts_an_include_only_without_more_blanks(ported: bool, tmp_p
         [sys.executable, "-c", CONVERT, str(tmp_path), str(HIPIFY)], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
-    # What is not changed is not written again.
+    # An unchanged file is not written again.
     converted = tmp_path / "field.hip"
     made = converted.read_text() if converted.exists() else ""
     assert ("include <ATen/hip/HIPContext.h>" in made) == ported

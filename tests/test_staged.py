@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a commit would leave out, and what does not depend on which files are given: `--staged`, as hooks run it."""
+"""Files that a commit would leave out, and independence from the given files: `--staged`, as hooks run it."""
 
 import os
 import subprocess
@@ -28,7 +28,7 @@ def hipport(*arguments: str | Path) -> Result:
 
 @pytest.fixture
 def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A repository of two programs that share a header."""
+    """Return a repository of two programs that share a header."""
     for name in ("GIT_DIR", "GIT_INDEX_FILE", "GIT_WORK_TREE"):
         monkeypatch.delenv(name, raising=False)
     folder = tmp_path / "tree"
@@ -44,7 +44,7 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_header_that_git_does_not_know(tree: Path) -> None:
-    """The hook makes a header, and `git commit -am` would leave it out."""
+    """The hook creates a header, and `git commit -am` would leave it out."""
     first = hipport("rewrite", "--staged", tree / "a/a.cu")
     assert first.exit_code == 1 and "made: hipport/warp.h" in first.output
     again = hipport("rewrite", "--staged", tree / "a/a.cu")
@@ -56,7 +56,7 @@ def test_header_that_git_does_not_know(tree: Path) -> None:
 
 
 def test_header_that_is_missing(tree: Path) -> None:
-    """A fresh clone without the header does not compile: it is said, and a rewrite puts it back."""
+    """A fresh clone without the header does not compile: it is reported, and a rewrite restores it."""
     hipport("rewrite", tree)
     made = (tree / "hipport/warp.h").read_bytes()
     assert hipport("rewrite", "--check", tree).exit_code == 0
@@ -76,7 +76,7 @@ def test_header_that_is_missing(tree: Path) -> None:
 
 
 def test_script_that_is_missing(tree: Path) -> None:
-    """A fresh clone without what CMake scripts include does not configure."""
+    """A fresh clone without the files that CMake scripts include does not configure."""
     (tree / "b/CMakeLists.txt").write_text("cmake_minimum_required(VERSION 3.18)\nadd_library(b b.cu)\n")
     (tree / "CMakeLists.txt").write_text(
         "cmake_minimum_required(VERSION 3.18)\nproject(x CXX)\nfind_package(CUDA)\n"
@@ -106,14 +106,14 @@ def test_folder_does_not_depend_on_what_is_staged(tree: Path) -> None:
         hipport("rewrite", "--staged", tree / name)
     assert [path.relative_to(tree) for path in tree.rglob("warp.h")] == [Path("hipport/warp.h")]
     assert b'"../hipport/warp.h"' in (tree / "a/a.cu").read_bytes()
-    # Without the option, too; only what is given is ported.
+    # Without the option, too; only given files are ported.
     git(tree, "checkout", "-q", "--", "a/a.cu", "b/b.cu")
     hipport("rewrite", tree / "b/b.cu")
     assert [path.relative_to(tree) for path in tree.rglob("warp.h")] == [Path("hipport/warp.h")]
     assert (tree / "a/a.cu").read_bytes().endswith(KERNEL)
 
 
-def test_what_is_given_comes_out_as_in_the_whole_tree(tree: Path) -> None:
+def test_given_files_are_ported_as_in_the_whole_tree(tree: Path) -> None:
     hipport("rewrite", tree / "a/a.cu")
     alone = (tree / "a/a.cu").read_bytes()
     git(tree, "checkout", "-q", "--", ".")
@@ -122,7 +122,7 @@ def test_what_is_given_comes_out_as_in_the_whole_tree(tree: Path) -> None:
 
 
 def test_all_kinds_of_files_may_be_staged(tree: Path) -> None:
-    """Hooks get everything, and what hipport does not read is left alone."""
+    """Hooks pass all files, and files that hipport does not read are left alone."""
     (tree / "notes.txt").write_text("nothing of it\n")
     (tree / "picture.png").write_bytes(b"\x89PNG\x00")
     (tree / "requirements.txt").write_text("torch==2.1.0+cu118\n")
@@ -134,7 +134,7 @@ def test_all_kinds_of_files_may_be_staged(tree: Path) -> None:
     assert found.exit_code == 1
     assert "requirements/" in found.output and "cmake/" in found.output and "a/a.cu" not in found.output
     for hook in yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text()):
-        # Without `types`, pre-commit leaves submodules out; with `files`, whatever no pattern thought of.
+        # Without `types`, pre-commit leaves submodules out; with `files`, it passes anything that matches.
         assert hook["types"] == [] and "files" not in hook
         assert "--staged" in hook["entry"].split() and hook["require_serial"]
 
@@ -171,7 +171,7 @@ def test_staged_is_not_about_copies(tree: Path) -> None:
 
 
 def test_git_runs_nothing_that_the_repository_names(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Neither programs of its configuration, nor hooks, nor a `git` that lies in it."""
+    """Neither programs in its configuration, nor hooks, nor a `git` inside it."""
     program = tree / "program"
     program.write_text(f"#!/bin/sh\ntouch '{tree}/PWNED'\n")
     program.chmod(0o755)
@@ -195,7 +195,7 @@ def test_git_runs_nothing_that_the_repository_names(tree: Path, monkeypatch: pyt
 
 
 def test_batches_at_the_same_time(tree: Path) -> None:
-    """Pre-commit divides many files among processes: each ports its own, and the header that all need is there once."""
+    """Pre-commit divides many files among processes: each ports its own, and a shared header is written once."""
     names = [f"c{number}.cu" for number in range(4)]
     for name in names:
         (tree / name).write_bytes(b'#include "common.h"\n' + KERNEL)

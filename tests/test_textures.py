@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Textures, by the GPUs that are targets: what has no units, and what filters no floats."""
+"""Textures, by the target GPUs: those without units, and those that cannot filter floats."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from hipport.cli.toolchain import TOOLCHAINS
 from hipport.toolchain import install_toolchain
 from hipport.toolchain.toolchains import NoToolchain, Toolchain, cache, choose, find, probe
 
-# Answers as hipcc does; what it knows of itself is in a file beside it, and what it was called with goes there too.
+# Answers like hipcc; the facts about it are in a file beside it, which also records its arguments.
 FAKE = """#!/bin/sh
 here=$(dirname "$0")
 echo "$HIP_PLATFORM $ROCM_PATH $*" >> "$here/calls"
@@ -54,26 +54,24 @@ def env(tmp_path: Path) -> dict[str, str]:
 
 
 def found(env: dict[str, str]) -> list[Path]:
-    """What is found but for what the machine itself has, which tests cannot hide."""
+    """Return the compilers that are found, without those of the machine itself, which tests cannot hide."""
     machine = (Path("/opt"), Path("/usr"))
     return [each.hipcc for each in find(env) if not any(each.hipcc.is_relative_to(folder) for folder in machine)]
 
 
 @pytest.mark.parametrize("bitcode", [True, False])
-def test_a_hipcc_is_asked_what_it_is_and_what_it_compiles_for(
-    tmp_path: Path, env: dict[str, str], bitcode: bool
-) -> None:
+def test_a_hipcc_is_asked_for_its_release_and_targets(tmp_path: Path, env: dict[str, str], bitcode: bool) -> None:
     hipcc = fake(tmp_path, archs="gfx90a gfx1030", bitcode=bitcode)
     toolchain = probe(hipcc, {**env, "ROCM_PATH": "/elsewhere"})
     assert toolchain is not None
     assert (toolchain.hip, toolchain.rocm, toolchain.clang) == ((6, 4, 43484), (6, 4), "21.1.8")
     assert toolchain.archs == {"gfx90a", "gfx1030"}
     assert toolchain.targets(["gfx90a:xnack+"]) and not toolchain.targets(["gfx90a", "gfx942"])
-    # Without the first it would choose NVIDIA where there is an nvcc, with the second another installation's headers.
+    # Without the first it would choose NVIDIA if there is an nvcc, without the second another installation's headers.
     assert {line.split(" -")[0] for line in (hipcc.parent / "calls").read_text().splitlines()} == {"amd "}
 
 
-def test_what_does_not_answer_as_hipcc_is_none(tmp_path: Path, env: dict[str, str]) -> None:
+def test_other_programs_are_not_hipcc(tmp_path: Path, env: dict[str, str]) -> None:
     silent = tmp_path / "hipcc"
     silent.write_text("#!/bin/sh\nexit 1\n")
     silent.chmod(0o755)
@@ -135,7 +133,7 @@ def test_the_mirror_is_the_one_that_apt_is_set_up_with(
     assert found[1].signed_by.splitlines() == ["", " -----BEGIN PGP PUBLIC KEY BLOCK-----", " .", " abc"]
 
 
-def test_what_is_installed_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_installed_toolchain_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def never(*_: object) -> None:
         raise AssertionError("it went on to install")
 
@@ -174,7 +172,7 @@ def test_a_failed_or_killed_installation_leaves_nothing_and_is_done_again(
 
 
 @pytest.mark.parametrize(("lacks", "says"), [("apt-get", "there is no apt-get here"), ("", "not Debian")])
-def test_where_it_cannot_be_installed_it_says_so(
+def test_an_impossible_installation_is_reported(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     lacks: str,
@@ -248,7 +246,7 @@ def test_an_installed_hipcc_needs_no_rights_and_reads_its_own_headers(tmp_path: 
 
 
 def test_asking_a_compiler_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """clang -### makes the temporary folders that it names."""
+    """clang -### creates the temporary folders that it names."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))
     (tmp_path / "tmp").mkdir()
     hipcc = tmp_path / "hipcc"
@@ -262,7 +260,7 @@ def test_asking_a_compiler_leaves_nothing_behind(tmp_path: Path, monkeypatch: py
 
 
 def test_the_cache_lies_in_no_current_folder(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Which may be a tree that brings a `.cache` of its own."""
+    """The current folder may be a tree with its own `.cache`."""
     assert cache({"XDG_CACHE_HOME": ".cache", "HOME": "/home/me"}) == Path("/home/me/.cache/hipport")
     assert cache({"XDG_CACHE_HOME": "/x", "HOME": "."}) == Path("/x/hipport")
     assert cache({"HOME": ""}).is_absolute() and cache({}).is_absolute()

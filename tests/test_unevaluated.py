@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""hipport's concepts are the standard's, and hold in device code, where the standard's do not."""
+"""hipport's concepts equal the standard's, and hold in device code, where the standard's do not."""
 
 import os
 import re
@@ -70,7 +70,7 @@ def test_the_same_as_the_standard(tmp_path: Path) -> None:
 
 
 def test_device_code_is_compiled(tmp_path: Path) -> None:
-    """The fixture, before and after: what the standard's concepts say in device code is what makes the pass needed."""
+    """The fixture, before and after: the values of the standard's concepts in device code make the pass necessary."""
     for name in ("before", "after"):
         text = FIXTURE.with_name(f"concepts.{name}.cu").read_text()
         (tmp_path / f"{name}.cu").write_text(text.replace("<cuda_runtime.h>", "<hip/hip_runtime.h>"))

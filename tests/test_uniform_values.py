@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is varying is never taken for uniform, whatever hides it; LLVM's uniformity analysis is the judge beside."""
+"""A varying value is never called uniform, in any disguise; LLVM's uniformity analysis is the reference."""
 
 import re
 from pathlib import Path, PurePosixPath
@@ -18,8 +18,8 @@ from hipport.syntax.cuda import Cuda
 from llvm_uniformity import judge
 from varying_kernels import KERNELS, Kernel
 
-#: What stands between a value and the place that asks about it: text in front of the kernel, in its body, and what is
-#: asked about then. None of them may make a varying value uniform.
+#: Code between a value and its test: text before the kernel, text in its body, and the tested expression. None of them
+#: may make a varying value uniform.
 WRAPPERS: dict[str, tuple[str, str, str]] = {
     "lambda": ("", "auto w_ = [&] { return @; };", "w_()"),
     "lambda by value": ("", "int v_ = @; auto w_ = [=](int i) { return v_ + i; };", "w_(n)"),
@@ -65,7 +65,7 @@ def text_of(kernel: Kernel, name: str = "k") -> str:
 
 
 def wrapped(kernel: Kernel, wrapper: tuple[str, str, str]) -> Kernel | None:
-    """The kernel with what it gives `probe` wrapped once more; None if it does so in the middle of something."""
+    """Return the kernel with its argument of `probe` wrapped once more; None if the call is inside something."""
     match = _PROBE.search(kernel.body.replace("probe((x = threadIdx.x, x + 1))", ""))
     if match is None or kernel.body[match.end() :].strip():
         return None
@@ -91,7 +91,7 @@ def value_of(kernel: Kernel) -> Value:
 
 
 @pytest.mark.parametrize("name", KERNELS)
-def test_what_varies_is_found_and_nothing_else(name: str) -> None:
+def test_exactly_the_varying_values_are_found(name: str) -> None:
     value = value_of(KERNELS[name])
     assert (value.level < WARP) == KERNELS[name].varying, value
     if KERNELS[name].varying:
@@ -107,7 +107,7 @@ def test_no_wrapper_makes_a_value_more_uniform(wrapper: str) -> None:
 
 
 @pytest.mark.parametrize("wrapper", [each for each in WRAPPERS if each != "recursion"])
-def test_what_is_uniform_stays_so_behind_a_wrapper(wrapper: str) -> None:
+def test_uniform_values_stay_uniform_behind_a_wrapper(wrapper: str) -> None:
     asked = {name: wrapped(kernel, WRAPPERS[wrapper]) for name, kernel in KERNELS.items() if not kernel.varying}
     values = {name: value_of(kernel) for name, kernel in asked.items() if kernel is not None}
     assert len(values) > 30
@@ -115,7 +115,7 @@ def test_what_is_uniform_stays_so_behind_a_wrapper(wrapper: str) -> None:
 
 
 def found(kernel: Kernel, statement: str, rule: str) -> set[Certainty]:
-    """What comes of a statement that depends on what the kernel gives `probe`, which `@` stands for."""
+    """Return the findings on a statement that depends on the kernel's argument of `probe`, for which `@` stands."""
     match = _PROBE.search(kernel.body)
     assert match is not None
     body = kernel.body[: match.start()] + statement.replace("@", match[1]) + kernel.body[match.end() :]
@@ -124,29 +124,29 @@ def found(kernel: Kernel, statement: str, rule: str) -> set[Certainty]:
     return {each.certainty for each in done.reported if each.rule.startswith(rule)}
 
 
-#: Values that vary in blocks of more dimensions than those that `found` launches.
+#: Values that vary in blocks with more dimensions than those that `found` launches.
 UNIFORM_IN_A_ROW = frozenset(("lane_of_2d",))
 
 
 @pytest.mark.parametrize("name", KERNELS)
-def test_collectives_on_both_sides_are_safe_only_where_all_take_one(name: str) -> None:
+def test_collectives_in_both_branches_are_safe_only_without_divergence(name: str) -> None:
     statement = "if (@) out[n] = __shfl_sync(~0u, n, 0); else out[n] = __shfl_sync(~0u, -n, 0);"
     safe = found(KERNELS[name], statement, "warp_intrinsics") == {Certainty.SAFE}
     assert safe == (not KERNELS[name].varying or name in UNIFORM_IN_A_ROW)
 
 
 @pytest.mark.parametrize("name", [name for name in KERNELS if name != "ballot"])  # which is the warp's, not the block's
-def test_barriers_on_both_sides_are_told_or_joined_only_where_not_all_take_one(name: str) -> None:
+def test_barriers_in_both_branches_are_reported_or_joined_only_if_threads_diverge(name: str) -> None:
     statement = "if (@) { out[0] = 1; __syncthreads(); } else { out[1] = 2; __syncthreads(); } out[2] = out[n];"
     told = bool(found(KERNELS[name], statement, "barriers"))
     assert told == (KERNELS[name].varying and name not in UNIFORM_IN_A_ROW)
 
 
-#: Kernels that name what is nowhere, on purpose, or what only the host has: no compiler takes them.
+#: Kernels with unknown names, on purpose, or with names that only the host has: no compiler accepts them.
 NOT_COMPILED = frozenset(
     "unseen_base closure_to_unseen closure_by_auto_to_unseen escaped_to_unseen_struct std_swap".split()
 )
-#: Kernels for which LLVM says something else, and why.
+#: Kernels for which LLVM's result differs, with reasons.
 OTHERWISE = {
     "range_for_u": "LLVM keeps the array in memory of the lane's own, all of which it takes for varying",
     "asm_no_outputs_memory": "LLVM knows assembly for AMD, and this is PTX",
@@ -155,15 +155,15 @@ OTHERWISE = {
 }
 
 
-#: Uniform values for which the analysis cannot show it: arrays in what functions return, recursion of templates and
-#: packs, constants that are parameters of templates, what is not evaluated, classes without names.
+#: Uniform values that the analysis cannot prove: arrays in functions' results, recursion of templates and packs,
+#: constants that are template parameters, unevaluated code, classes without names.
 HIDDEN_ALARMS = frozenset(
     "local_array_struct_return_u template_recursion_u unnamed_struct_local_u variadic_recursive_u loop_invariant_u "
     "uniform_template_bool noexcept_no_eval_u".split()
 )
 
 
-def test_what_is_hidden_by_all_means_is_found() -> None:
+def test_values_hidden_on_purpose_are_found() -> None:
     said = {name: value_of(kernel).level < WARP for name, kernel in HIDDEN.items()}
     assert [name for name, varies in said.items() if HIDDEN[name].varying and not varies] == []
     assert {name for name, varies in said.items() if varies and not HIDDEN[name].varying} == HIDDEN_ALARMS
@@ -229,7 +229,7 @@ def test_macros_that_builds_define_are_the_same_for_all_threads(file: str, text:
     assert safe == known
 
 
-#: Kernels for which LLVM says something else, and why.
+#: Kernels for which LLVM's result differs, with reasons.
 HIDDEN_OTHERWISE = {
     "clock": "HIP's clock is the wavefront's; CUDA has one for each warp, but says that it may be read apart",
     "memset_u": "LLVM keeps the array in memory of the lane's own, all of which it takes for varying",
@@ -247,8 +247,8 @@ HIDDEN_OTHERWISE = {
         pytest.param(HIDDEN, HIDDEN_OTHERWISE, id="hidden", marks=pytest.mark.further),
     ],
 )
-def test_llvm_says_the_same(kernels: dict[str, Kernel], otherwise: dict[str, str], tmp_path: Path) -> None:
-    """LLVM's UniformityAnalysis, of the clang that hipcc is, over all kernels in one file."""
+def test_llvm_has_the_same_result(kernels: dict[str, Kernel], otherwise: dict[str, str], tmp_path: Path) -> None:
+    """LLVM's UniformityAnalysis, of hipcc's clang, over all kernels in one file."""
     llvm = judge()
     if llvm is None:
         pytest.skip("NOT CHECKED against LLVM: no hipcc with an opt (hipport toolchain install)")

@@ -13,7 +13,7 @@ from hipport.core.tables import load
 
 TOOL = Path(__file__).parent.parent / "tools" / "update_tables.py"
 
-# As HIPIFY's files are: a map of names, and maps of the releases of the HIP names.
+# In the form of HIPIFY's files: a map of names, and maps of the releases of the HIP names.
 RUNTIME = """
 const std::map<llvm::StringRef, hipCounter> CUDA_RUNTIME_FUNCTION_MAP {
   // {"cudaCommented",   {"hipCommented",  "", CONV_DEVICE, API_RUNTIME, SEC::DEVICE}},
@@ -80,7 +80,7 @@ def test_tables(sources: Path, run: Callable[..., int], tmp_path: Path) -> None:
     assert headers == {"cuda_runtime.h": "hip/hip_runtime.h", "dropped.h": ""}
 
 
-def test_what_one_map_has_is_not_unsupported(sources: Path, run: Callable[..., int], tmp_path: Path) -> None:
+def test_names_of_one_map_are_not_unsupported(sources: Path, run: Callable[..., int], tmp_path: Path) -> None:
     (sources / "src" / "CUDA2HIP_FFT_API_functions.cpp").write_text(ROW.format("FFT"))
     assert run(sources) == 0
     table = load(tmp_path / "tables" / "api_names.toml")
@@ -106,7 +106,7 @@ def test_check_sees_a_change(sources: Path, run: Callable[..., int], tmp_path: P
     assert table.read_bytes() == changed
 
 
-def test_without_sources_nothing_is_said_to_be_checked(
+def test_without_sources_nothing_is_reported_as_checked(
     run: Callable[..., int], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run("--check") == 0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operators on vector types: what only other files, and the way files are compiled, can say."""
+"""Operators on vector types: cases that depend on other files, and on the way files are compiled."""
 
 from pathlib import PurePosixPath
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What PyTorch's own hipify does to third-party code, with and without the lines that `vendored` writes."""
+"""PyTorch's own hipify on third-party code, with and without the lines that `vendored` writes."""
 
 import importlib.util
 import subprocess
@@ -22,8 +22,8 @@ needs_torch = pytest.mark.skipif(
     reason="torch is not installed: that PyTorch's hipify leaves third-party code alone was NOT checked",
 )
 
-# A library as GLM is one: names that hipify rewrites in headers and in a comment, and parts in `.inl` files, which
-# hipify does not look at, that include the headers again.
+# A library like GLM: names that hipify rewrites in headers and in a comment, and `.inl` files, which hipify does not
+# read, that include the headers again.
 LIBRARY = {
     "glm/glm.hpp": '#pragma once\n// for a cudaStream_t\n#include "detail/setup.hpp"\n#include "detail/vec.hpp"\n',
     "glm/detail/setup.hpp": "#pragma once\n#if CUDA_VERSION >= 7000\n#include <cuda.h>\n#endif\nstruct Setup {};\n",
@@ -45,7 +45,7 @@ setup(
     cmdclass={"build_ext": BuildExtension},
 )
 """
-# hipify does not look among the flags; and it does where a source includes a file of the library in quotes.
+# hipify does not read the flags; but it converts a file of the library that a source includes in quotes.
 BY_FLAG = SETUP.replace("include_dirs=[os.path.join(here, ", 'extra_compile_args={"nvcc": ["-I" + os.path.join(here, ')
 BY_FLAG = BY_FLAG.replace('"glm")])]', '"glm")]})]')
 LOAD = """\
@@ -62,8 +62,8 @@ load(
     build_directory=os.path.join(here, "out"),
 )
 """
-# Makes PyTorch take itself for one built for ROCm, up to where a compiler would run. It is loaded once, and each script
-# has a process of its own, as the lines under test change PyTorch in theirs.
+# Makes PyTorch act as one built for ROCm, up to the call of a compiler. It is loaded once, and each script has a
+# process of its own, because the lines under test change PyTorch in theirs.
 PRETEND = """\
 import os, runpy, sys
 os.environ.update(ROCM_HOME="/opt/rocm", PYTORCH_ROCM_ARCH="gfx942")
@@ -137,20 +137,20 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_hipify_mangles_third_party_code_only_without_the_lines(built: Path, script: str) -> None:
     mangled = _library(built / script / "alone")
     assert mangled != LIBRARY, "PyTorch's hipify has learnt to leave third-party code alone: is the pass needed?"
-    # The copy of a header includes other copies; the .inl file still includes the original: two of everything.
+    # The copy of a header includes other copies; the .inl file still includes the original: everything is there twice.
     assert any("vec_hip" in name or "hip/" in body for name, body in mangled.items() if body not in LIBRARY.values())
     assert mangled["glm/detail/vec.inl"] == LIBRARY["glm/detail/vec.inl"]
 
     kept = built / script / "kept"
     assert _library(kept) == LIBRARY
-    # Our own kernel was converted, and includes the library by its name.
+    # The program's own kernel was converted, and includes the library by its name.
     (converted,) = kept.rglob("splat*.hip")
     assert "#include <glm/glm.hpp>" in converted.read_text()
     assert "hip/hip_runtime.h" in converted.read_text()
 
 
 @needs_torch
-def test_a_library_that_only_the_compiler_is_told_of_needs_nothing(built: Path) -> None:
+def test_a_library_for_the_compiler_alone_needs_nothing(built: Path) -> None:
     assert _library(built / "flag") == LIBRARY
     project = discover([_tree(built / "flag again", "setup.py", BY_FLAG)], vendored=vendored.markers())
     assert project.vendored
@@ -158,7 +158,7 @@ def test_a_library_that_only_the_compiler_is_told_of_needs_nothing(built: Path) 
 
 
 @needs_torch
-def test_lines_change_nothing_where_pytorch_is_not_for_rocm(tmp_path: Path) -> None:
+def test_the_lines_have_no_effect_without_rocm(tmp_path: Path) -> None:
     text = SETUP.replace("CUDAExtension\n", "CppExtension, CUDAExtension\n")
     text = text.replace("[CUDAExtension(", "[(CUDAExtension if not here else CppExtension)(")
     folder = _tree(tmp_path, "setup.py", text)
@@ -180,7 +180,7 @@ def test_markers_are_paths_below_a_folder_that_is_included() -> None:
         assert files, library
         for file in files:
             assert not file.startswith("/") and ".." not in file and "\\" not in file, (library, file)
-    # One file gives away one library.
+    # One file identifies one library.
     every = [file for files in markers.values() for file in files]
     assert len(every) == len(set(every))
 
@@ -190,7 +190,7 @@ def _found(script: str, text: str, *skipped: Skipped) -> str:
     return run(project, (vendored.PASS,)).project.sources[0].text.decode()
 
 
-def test_cmakes_own_module_is_left_alone_and_no_matter_of_hipifys(tmp_path: Path) -> None:
+def test_cmakes_own_module_is_left_alone(tmp_path: Path) -> None:
     for name in ("cmake/FindCUDA.cmake", "cmake/FindTorch.cmake", "modules/FindCUDA/run_nvcc.cmake"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("find_package(CUDA)\n")
@@ -214,7 +214,7 @@ def test_a_tree_elsewhere_counts_when_the_script_names_it() -> None:
     assert "hipify" not in _found("python/setup.py", script.format("include"), glm)
 
 
-def test_what_another_script_builds_is_no_matter_of_the_one_above(tmp_path: Path) -> None:
+def test_sources_of_another_script_do_not_affect_the_one_above(tmp_path: Path) -> None:
     text = (
         "from torch.utils.cpp_extension import CUDAExtension\nCUDAExtension('a', ['a.cu'], include_dirs=['i'{more}])\n"
     )
@@ -239,7 +239,7 @@ def test_a_submodule_that_is_not_checked_out_will_be_third_party_code() -> None:
     assert "hipify" not in _found("setup.py", script, other)
 
 
-def test_a_library_that_is_included_in_quotes_is_come_across() -> None:
+def test_a_library_that_is_included_in_quotes_is_found() -> None:
     script = b"from torch.utils.cpp_extension import CUDAExtension\nCUDAExtension('a', ['src/a.cu'])\n"
     kernel = b'#include "../external/glm/glm/glm.hpp"\n'
     glm = (Skipped(PurePosixPath("external/glm"), "vendored", ""),)

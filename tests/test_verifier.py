@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the driver makes of what ran: differences, trust, mutants, tables. Nothing is compiled here."""
+"""The driver's evaluation of runs: differences, trust, mutants, tables. Nothing is compiled here."""
 
 import importlib.util
 import json
@@ -113,7 +113,7 @@ def test_text() -> None:
     assert "\x1b[" in verify_report.as_text(verified(), colour=True)
 
 
-def test_a_fault_is_told_once_for_a_line_and_its_further_lines_stand_below() -> None:
+def test_a_fault_is_reported_once_per_line_with_its_further_lines() -> None:
     waits = replace(FAULT, message="nobody goes on\n    threads 0-3 wait", thread=())
     found = (outcome("two", status="fault", faults=(waits,)),)
     ran = [Ran(Configuration("ported", 64, order), found) for order in "abc"]
@@ -145,7 +145,7 @@ def test_json() -> None:
     ] == "inf"  # fmt: skip
 
 
-def test_an_original_that_is_wrong_itself_is_nothing_to_go_by() -> None:
+def test_a_wrong_original_is_no_reference() -> None:
     wrong = outcome("one", difference("recorded", "1 of 6 values differ"))
     ported = outcome("one", difference("original", "2 of 6 values differ"), difference("recorded"))
     ran = extension_verifier._with_trust(
@@ -194,7 +194,7 @@ def test_mutants_are_one_change_each_at_the_users_line(tmp_path: Path) -> None:
         if what == "a barrier is missing":
             assert line in (3, 5)
         if what == "a helper for 32 lanes is HIP's own for all":
-            # HIP refuses a mask of 32 bits.
+            # HIP rejects a mask of 32 bits.
             assert b" __shfl_xor_sync((unsigned long long)0xffffffffu, x[i], 16)" in mutant.project.sources[0].text
     assert "a helper for 32 lanes is HIP's own for all" in whats
     assert len(list(mutations(ported, tmp_path, 2))) == 2
@@ -266,7 +266,7 @@ void run(int *x, int n) { k<<<(n + 63) / 64, 64>>>(x, n); }
     ],
 )
 def test_kinds_of_mutants(of_ported: list[tuple[str, str, list[str]]], what: str, line: str) -> None:
-    """Each changes one line of the port, at a line of the user that says so."""
+    """Each changes one line of the port, at a user's line that contains the code."""
     found = [(own, changed) for kind, own, changed in of_ported if kind == what]
     assert [line] in [changed for _, changed in found]
     users = PORTED.decode().splitlines()
@@ -275,7 +275,7 @@ def test_kinds_of_mutants(of_ported: list[tuple[str, str, list[str]]], what: str
 
 @pytest.fixture(scope="module")
 def of_ported(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[str, str, list[str]]]:
-    """What each mutant is, the user's line that it is said to be at, and the lines of the port that it changes."""
+    """Return each mutant's kind, the user's line that it names, and the lines of the port that it changes."""
     folder = tmp_path_factory.mktemp("ported")
     (folder / "k.cu").write_bytes(PORTED)
     ported = hipport.rewrite([folder])
@@ -294,7 +294,7 @@ def of_ported(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[str, str, 
     ]
 
 
-def test_cases_that_launch_nothing_are_said_to_be() -> None:
+def test_cases_that_launch_nothing_are_reported() -> None:
     def ran(**launches: int) -> list[Ran]:
         outcomes = tuple(replace(outcome(case), launches=count) for case, count in launches.items())
         return [Ran(Configuration("original", 32), outcomes)]
@@ -315,7 +315,7 @@ def test_weak_cases() -> None:
     )
     assert score.weak == ("two",)
     assert [mutant.what for mutant in score.unnoticed] == ["width"]
-    # One that gives the same as the port is not missed.
+    # A mutant with the port's results is not missed.
     assert not score.missed and [mutant.what for mutant in score.noticed] == ["barrier"]
     missed = replace(score, mutants=(*score.mutants, Mutant("order", PurePath("a.cu"), 6, changes="stdout is another")))
     assert [mutant.what for mutant in missed.missed] == ["order"]
@@ -392,7 +392,7 @@ def test_cases_of_a_wrong_shape(tmp_path: Path, line: str, said: str) -> None:
 
 
 def test_an_output_that_is_no_array_is_named() -> None:
-    """A gradient that did not come is None, which can be written and not be read."""
+    """The gradient of an unused input is None, which can be written and not be read."""
     run_cases = pytest.importorskip(
         "hipport.executor.run_cases", reason="NOT CHECKED: no PyTorch", exc_type=ImportError
     )

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every example: its port, and some originals, on the CPU executor, against what a real NVIDIA GPU gave.
+"""Every example: its port, and some originals, on the CPU executor, compared with a real NVIDIA GPU's results.
 
-The first build compiles PyTorch's headers, which takes a minute and is kept, as are objects.
+The first build compiles PyTorch's headers, which takes a minute; headers and objects are cached.
 """
 
 import os
@@ -24,14 +24,14 @@ from hipport_passes.device import inline_ptx
 
 EXAMPLES = Path(__file__).parent.parent / "ext_examples"
 NAMES = sorted(path.parent.name for path in EXAMPLES.glob("*/cases.py"))
-#: Their kernels ask nothing of a warp, or CUB, or tiles of cooperative groups, which say their size.
-#: So they give the same with any.
+#: Their kernels use no warp functions, or only CUB and tiles of cooperative groups, which have a size. So their results
+#: do not depend on it.
 NO_WARPS = {"elementwise", "tiled_matmul", "tile_reduce", "scan_sort"}
-#: Those whose ports are run each time: locks, and CUB with groups. The others have more of the same; elementwise is
-#: what the tutorial verifies (test_site.py), and ballot_compact, ballots with inline PTX, is run below.
+#: Examples whose ports run each time: locks, and CUB with groups. The others are similar; the tutorial verifies
+#: elementwise (test_site.py), and ballot_compact, ballots with inline PTX, runs below.
 PORTS = {"hash_table", "scan_sort"}
-#: The one whose original is, and is caught with 64 lanes: waves in lockstep. That the executor knows CUDA's names is
-#: seen in test_simt_libraries.py, too.
+#: The example whose original runs, and fails with 64 lanes: it relies on lockstep. test_simt_libraries.py also shows
+#: that the executor has CUDA's names.
 ORIGINALS = {"warp_scan"}
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the executor is for Linux")
@@ -50,7 +50,7 @@ def driver(example: str) -> extension_verifier.Driver:
 def run(
     given: extension_verifier.Driver, side: str, built: BuiltExtension, configurations: Sequence[Configuration]
 ) -> tuple[tuple[Ran, ...], tuple[str, ...]]:
-    """Run one side, which is compared with itself, with NumPy, and with what the original gave on a GPU."""
+    """Run one side, and compare it with itself, with NumPy, and with the original's results on a GPU."""
     recorded = EXAMPLES / given.root.name / "recorded.npz"
     gradients = "GRADIENTS" in given.file.read_text(encoding="utf-8")
     return given.run(configurations, {side: built}, recorded=recorded, gradients=gradients)
@@ -62,14 +62,14 @@ def agrees(given: extension_verifier.Driver, ran: tuple[Ran, ...], not_checked: 
     for number, each in enumerate(ran):
         outputs = [output for outcome in each.outcomes for output in outcome.outputs]
         against = {difference.against for output in outputs for difference in output.differences}
-        # What is said of the first is said of an original.
+        # The first side counts as an original.
         assert {"reference", "recorded", *(["original"] if number else [])} <= against
-    # The recordings are of these inputs.
+    # The recordings have these inputs.
     assert not [each for each in not_checked if "recorded" in each], not_checked
 
 
 @pytest.mark.parametrize("example", further(NAMES, set(NAMES) - PORTS))
-def test_a_port_gives_at_both_wavefronts_what_the_original_gave_on_a_gpu(example: str) -> None:
+def test_a_port_has_the_originals_results_with_both_wavefront_sizes(example: str) -> None:
     given = driver(example)
     configurations = [Configuration("ported", 32, order) for order in ("forward", "random:1")]
     configurations += [Configuration("ported", 64, order) for order in execution.ORDERS]
@@ -77,10 +77,10 @@ def test_a_port_gives_at_both_wavefronts_what_the_original_gave_on_a_gpu(example
 
 
 @pytest.mark.parametrize("example", further(NAMES, set(NAMES) - ORIGINALS))
-def test_an_original_gives_in_all_orders_what_it_gave_on_a_gpu(example: str) -> None:
-    """And with 64 lanes it is caught, if it counts on a warp's 32."""
+def test_an_original_has_its_recorded_results_in_all_orders(example: str) -> None:
+    """And with 64 lanes its errors are found, if it relies on a warp's 32."""
     given = driver(example)
-    # What extension_verifier.extension does, but for the last: that it does so is tested in test_simt_torch.py.
+    # The same as extension_verifier.extension, except the last step, which test_simt_torch.py tests.
     configurations = [Configuration("original", 32, order) for order in execution.ORDERS]
     wrong = [] if example in NO_WARPS else [Configuration("original", 64)]
     every, not_checked = run(given, "original", given.build("original"), [*configurations, *wrong])
@@ -88,12 +88,12 @@ def test_an_original_gives_in_all_orders_what_it_gave_on_a_gpu(example: str) -> 
     for each in every[len(configurations) :]:
         failed = [outcome for outcome in each.outcomes if not outcome.ok]
         assert failed, "no case notices that the warp is twice as wide"
-        # What is found has a place in the example.
+        # Each fault has a place in the example.
         faults = [fault for outcome in failed for fault in outcome.faults if fault.level == "fault"]
         assert all((EXAMPLES / example / fault.path).is_file() and fault.line > 0 for fault in faults), faults
 
 
-def test_what_an_extension_includes_from_above_its_folder_is_ported_with_it(tmp_path: Path) -> None:
+def test_includes_from_above_an_extensions_folder_are_ported(tmp_path: Path) -> None:
     pytest.importorskip("torch", reason="PyTorch is not installed: the examples were not run")
     (tmp_path / ".git").mkdir()
     ext, include = tmp_path / "ext", tmp_path / "include"

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Real extensions from their source packages, on the CPU executor: as CUDA, and ported, at both wavefronts.
+"""Real extensions from their source packages, on the CPU executor: as CUDA, and ported, with both wavefront sizes.
 
-They give what their own CPU code gave. What that was is in tests/packages, so that it is not built in each run, and was
-recorded so, for all packages or for those that are named:
+Their results are those of their own CPU code. These are in tests/packages, so that the code is not built in each run,
+and were recorded for all packages, or for the named ones, by:
 
     python tests/test_verify_packages.py [torch-scatter==2.1.2 ...]
 
-Of a package all CUDA files are one unit and all others one: PyTorch's headers take most of the time of each. With
-`--further`, torch-spline-conv is built by its own setup.py besides, which makes a library of each few files.
+All CUDA files of a package are one unit and all others another one: PyTorch's headers take most of the time of each.
+With `--further`, torch-spline-conv is also built by its own setup.py, which makes several libraries of a few files
+each.
 """
 
 import importlib.util
@@ -29,14 +30,14 @@ from hipport.verifying import extension_verifier
 from hipport.verifying.results import Configuration, Verified
 from source_packages import downloaded, unpack
 
-#: Of those that are gathered, the files in csrc, csrc/cpu and csrc/cuda, by the name of their library.
+#: For packages that are gathered: the files in csrc, csrc/cpu and csrc/cuda, by the name of their library.
 PACKAGES = {
     "torch-scatter==2.1.2": ("scatter", "segment_coo", "segment_csr", "version"),
     "torch-cluster==1.6.3": ("fps", "graclus", "grid", "knn", "nearest", "radius", "rw", "sampler", "version"),
     "torch-spline-conv==1.2.2": ("basis", "weighting", "version"),
     "torch-sparse==0.6.18": ("convert", "diag", "rw", "spmm", "version"),
 }
-#: The one that is built for GPUs by its own setup.py, too: the examples are built by theirs.
+#: The package that is also built for GPUs by its own setup.py: the examples are built by theirs.
 BY_OWN_SCRIPT = "torch-spline-conv==1.2.2"
 CASES = Path(__file__).parent / "packages"
 
@@ -45,7 +46,7 @@ pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="the executor is for Linux"),
 ]
 
-#: Of the types of numbers that a kernel is compiled for, those that cases have: each of the others takes as long.
+#: The types of numbers in the cases, among those that a kernel is compiled for: each of the others takes the same time.
 TYPES = """\
 #include <torch/extension.h>
 #undef AT_DISPATCH_CASE_INTEGRAL_TYPES
@@ -78,7 +79,7 @@ setup(name="{package}", ext_modules=[extension],
 """
 
 
-#: Whose kernels have cases of float, and of long; and of float alone. torch-cluster has double as well.
+#: Libraries whose kernels have cases of float, and of long; and of float alone. torch-cluster has double as well.
 FLOAT = """\
 #undef AT_DISPATCH_CASE_FLOATING_TYPES
 #define AT_DISPATCH_CASE_FLOATING_TYPES(...) AT_DISPATCH_CASE(at::ScalarType::Float, __VA_ARGS__)
@@ -95,7 +96,7 @@ def gather(tree: Path, package: str, libraries: tuple[str, ...], *, gpu: bool) -
 
     For a GPU, functions for CPUs have no bodies: nothing calls them there.
     """
-    # What is not CUDA brings Python's headers, and has types of the same names as what is.
+    # Files other than CUDA include Python's headers, and have types with the names of CUDA's.
     for unit, parts in (
         ("gathered.cpp", (("csrc/cpu", "_cpu.h" if gpu else "_cpu.cpp"), ("csrc", ".cpp"))),
         ("gathered.cu", (("csrc/cuda", "_cuda.cu"),)),
@@ -110,14 +111,14 @@ def gather(tree: Path, package: str, libraries: tuple[str, ...], *, gpu: bool) -
                 if path.exists() and suffix == "_cpu.h":
                     declared = re.sub(r"^#.*", "", path.read_text(), flags=re.MULTILINE)
                     lines.append(declared.replace(");", ") { std::abort(); }"))
-            # One has a variable of the name that is another's macro.
+            # A variable of one has the name of another's macro.
             lines += ["#undef registry", "#undef THREADS", "#undef BLOCKS"]
         (tree / unit).write_text("\n".join([*lines, ""]))
     (tree / "setup.py").write_text(SETUP.format(package=package))
 
 
 def show_as(built: torch_extension.BuiltExtension, libraries: tuple[str, ...]) -> None:
-    """Have a package find all its libraries where there is one."""
+    """Make a package find all its libraries in one."""
     for module in built.modules:
         for name in libraries:
             link = module.path.with_name(module.path.name.replace("_version_", f"_{name}_"))
@@ -125,8 +126,8 @@ def show_as(built: torch_extension.BuiltExtension, libraries: tuple[str, ...]) -
                 link.symlink_to(module.path.name)
 
 
-#: torch-cluster has plain kernels, as torch-spline-conv has; torch-scatter and torch-sparse have shuffles within parts
-#: of a warp, as some of the examples have, and more to compile.
+#: torch-cluster has plain kernels, like torch-spline-conv; torch-scatter and torch-sparse have shuffles within parts of
+#: a warp, like some of the examples, and take longer to compile.
 FURTHER = ("torch-scatter==2.1.2", "torch-cluster==1.6.3", "torch-sparse==0.6.18")
 
 
@@ -135,7 +136,7 @@ def name_of(package: str) -> str:
 
 
 def driver_of(package: str, folder: Path) -> extension_verifier.Driver:
-    """Unpack a package, and return what builds and runs it."""
+    """Unpack a package, and return the driver that builds and runs it."""
     archive = downloaded(package)
     unpack(archive, folder)
     env = {name: value for name, value in os.environ.items() if name not in ("CUDA_HOME", "CUDA_PATH")}
@@ -149,17 +150,17 @@ def driver_of(package: str, folder: Path) -> extension_verifier.Driver:
 
 
 @pytest.mark.parametrize("package", further(PACKAGES, FURTHER))
-def test_gives_what_its_cpu_code_gives(package: str, tmp_path: Path) -> None:
+def test_results_are_those_of_its_cpu_code(package: str, tmp_path: Path) -> None:
     compare(package, tmp_path, gathered=True)
 
 
 @pytest.mark.further
-def test_built_by_its_own_script_it_gives_what_its_cpu_code_gives(tmp_path: Path) -> None:
+def test_results_of_its_own_build_are_those_of_its_cpu_code(tmp_path: Path) -> None:
     compare(BY_OWN_SCRIPT, tmp_path, gathered=False)
 
 
 def compare(package: str, tmp_path: Path, *, gathered: bool) -> None:
-    """Run a package as CUDA and ported, and compare what it gives with what was recorded."""
+    """Run a package as CUDA and ported, and compare the results with the recording."""
     pytest.importorskip("torch", reason="PyTorch is not installed: the packages were not run")
     pytest.importorskip("scipy", reason="SciPy, which torch-cluster needs, is not installed: the packages were not run")
     driver = driver_of(package, tmp_path / "packages")
@@ -169,7 +170,7 @@ def compare(package: str, tmp_path: Path, *, gathered: bool) -> None:
     if gathered:
         for each in built.values():
             show_as(each, PACKAGES[package])
-    # What depends on the order of threads is seen at either size: all orders are run with the examples.
+    # Dependence on the order of threads shows with either size: the examples run all orders.
     configurations = [
         Configuration("original", 32),
         Configuration("ported", 32, "random:1"),
@@ -178,18 +179,18 @@ def compare(package: str, tmp_path: Path, *, gathered: bool) -> None:
     ran, not_checked = driver.run(configurations, built, recorded=CASES / f"{name_of(package)}.npz")
     whole = Verified(driver.root, name_of(package), ran, not_checked)
     assert all(each.ok for each in ran), verify_report.as_text(whole)
-    # Each case gives something, and all that it gives was compared with what was recorded of these inputs.
+    # Each case has results, and all results were compared with the recording of these inputs.
     assert not not_checked
     outcomes = [outcome for each in ran for outcome in each.outcomes]
     assert all(outcome.outputs for outcome in outcomes)
     against = [{each.against for each in output.differences} for outcome in outcomes for output in outcome.outputs]
     assert all("recorded" in each for each in against)
-    # It was the kernels that gave it.
+    # The kernels computed them.
     assert all(sum(outcome.launches or 0 for outcome in each.outcomes) for each in ran)
 
 
 def record(package: str) -> None:
-    """Write down what the CPU code of a package gives."""
+    """Record the results of a package's CPU code."""
     # It loads PyTorch.
     from hipport.executor import run_cases
 

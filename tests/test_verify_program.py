@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs are run as CUDA and ported, and compared by what they print and how they end."""
+"""Programs run as CUDA and ported, and are compared by their output and exit status."""
 
 import functools
 import json
@@ -32,7 +32,7 @@ ENV = {**os.environ}
 
 
 def broken(old: bytes, new: bytes):  # type: ignore[no-untyped-def]
-    """Return what makes a port in which `old` is `new`."""
+    """Return a function that makes a port in which `old` is `new`."""
 
     def port(paths: Sequence[Path]) -> Ported:
         ported = api.rewrite(paths)
@@ -50,12 +50,12 @@ def test_a_port_that_is_right() -> None:
     assert [str(each.configuration) for each in verified.ran] == [
         f"{side} {order}" for side in ("original@32", "ported@32", "ported@64") for order in execution.ORDERS
     ]
-    # What is not compared is said.
+    # Parts that are not compared are reported.
     assert any("1 of 3 lines" in each for each in verified.not_checked)
 
 
-def test_asynchronous_copies_are_done_at_once() -> None:
-    """The program says itself what the copies come to."""
+def test_asynchronous_copies_are_immediate() -> None:
+    """The program itself checks the copies."""
     copies = SUMS.with_name("async_copies.cu")
     verified = verifying.program(
         [copies], [], env=ENV, port=lambda paths: api.rewrite(paths), passes=(inline_ptx.PASS,)
@@ -63,8 +63,8 @@ def test_asynchronous_copies_are_done_at_once() -> None:
     assert verified.ok
 
 
-def test_collective_instructions_are_what_their_definitions_say() -> None:
-    """The program says itself what they have to give; also where only some lanes come by in an iteration of a loop."""
+def test_collective_instructions_follow_their_definitions() -> None:
+    """The program itself checks the results; also if only some lanes reach them in an iteration of a loop."""
     collectives = SUMS.with_name("ptx_collectives.cu")
     verified = verifying.program(
         [collectives], [], env=ENV, port=lambda paths: api.rewrite(paths), passes=(inline_ptx.PASS,)
@@ -72,8 +72,8 @@ def test_collective_instructions_are_what_their_definitions_say() -> None:
     assert verified.ok and all(each.ok for each in verified.ran)
 
 
-def test_what_was_changed_in_the_original_is_said(tmp_path: Path) -> None:
-    """Where the executor runs another text than the user's, both sides may be wrong in the same way."""
+def test_changes_of_the_original_are_reported(tmp_path: Path) -> None:
+    """If the executor runs another text than the user's, both sides may be wrong in the same way."""
     program = """#include <cstdio>
 __device__ unsigned lane() { unsigned r; asm("mov.u32 %0, %%laneid;" : "=r"(r)); return r; }
 __device__ unsigned place() { unsigned r; asm volatile("mov.u32 %0, %%smid;" : "=r"(r)); return r; }
@@ -102,8 +102,8 @@ int main() {
     assert [each.line for each in verified.assumed] == [3] and not verified.left
 
 
-def test_what_passes_left_or_assumed_is_told(tmp_path: Path) -> None:
-    """A difference may be what was assumed; and the executor may run what HIP does not have."""
+def test_open_findings_and_assumptions_are_reported(tmp_path: Path) -> None:
+    """A difference may come from an assumption; and the executor may run functions that HIP lacks."""
     (tmp_path / "main.cu").write_text(
         "#include <cuda_bf16.h>\n#include <cuda_fp8.h>\n__device__ __nv_fp8_e4m3 a;\n"
         "__device__ float f(float x) { return __float2bfloat16_ru(x); }\n"
@@ -119,8 +119,8 @@ def test_what_passes_left_or_assumed_is_told(tmp_path: Path) -> None:
         assert [[each["line"] for each in values[kind]] for kind in ("left_to_a_person", "assumed")] == [[4], [3]]
 
 
-def test_what_stands_in_for_cuda_is_what_its_documentation_says() -> None:
-    """The program says itself what is wrong: device functions, vectors in memory, votes of a block, groups."""
+def test_cudas_functions_follow_their_documentation() -> None:
+    """The program itself reports errors: device functions, vectors in memory, votes of a block, groups."""
     verified = verifying.program(
         [SUMS.with_name("stand_ins.cu")], [], env=ENV, port=lambda paths: api.rewrite(paths), passes=(inline_ptx.PASS,)
     )
@@ -135,12 +135,12 @@ def test_sines_of_great_angles_are_near_the_sine() -> None:
 
 
 def test_functions_of_both_sides_take_the_side_that_they_are_called_on() -> None:
-    """The program says itself what is wrong."""
+    """The program itself reports errors."""
     verified = verifying.program([SUMS.with_name("sides.cu")], env=ENV, port=lambda paths: api.rewrite(paths))
     assert verified.ok and all(each.ok for each in verified.ran)
 
 
-def test_a_port_that_does_not_compile_says_what_was_left_to_a_person(tmp_path: Path) -> None:
+def test_a_port_that_does_not_compile_names_the_work_for_a_person(tmp_path: Path) -> None:
     program = """__global__ void k() {}
 int main() {
   cudaLaunchConfig_t how{};
@@ -199,7 +199,7 @@ def test_atomic_objects_mean_the_same_when_ported() -> None:
     assert verified.ok and all(each.ok for each in verified.ran)
 
 
-def test_what_a_program_includes_is_ported_with_it(tmp_path: Path) -> None:
+def test_includes_of_a_program_are_ported_with_it(tmp_path: Path) -> None:
     main = tmp_path / "app/main.cu"
     files = {
         "app/Makefile": "main: main.cu\n\tnvcc -I../inc -o main main.cu\n",
@@ -232,7 +232,7 @@ def test_what_a_program_includes_is_ported_with_it(tmp_path: Path) -> None:
     assert ported == ["check.h", "lane.cuh", "main.cu"]
 
 
-def test_openmp_is_there_where_no_build_script_says_so(tmp_path: Path) -> None:
+def test_openmp_is_enabled_without_a_build_script(tmp_path: Path) -> None:
     main = tmp_path / "main.cu"
     main.write_text(
         "#include <cstdio>\n#include <omp.h>\n"
@@ -252,7 +252,7 @@ def test_openmp_is_there_where_no_build_script_says_so(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("folder", ["include", "inc"])
 def test_sources_find_headers_in_the_folder_beside_theirs(tmp_path: Path, folder: str) -> None:
-    """Where the sources of a program are named one by one, nothing says what its build script does."""
+    """If the sources of a program are named one by one, its build script is not read."""
     files = {
         "src/lanes.cu": '#include "lanes.h"\n#include "lane.cuh"\n'
         "__global__ void k(unsigned* o) { o[lane()] = __ballot_sync(~0u, lane() & 1); }\n"
@@ -272,7 +272,7 @@ def test_sources_find_headers_in_the_folder_beside_theirs(tmp_path: Path, folder
 
 
 def test_a_port_sees_the_programs_own_branch_for_hip(tmp_path: Path) -> None:
-    """And the original that for CUDA: what differs between the two is found."""
+    """And the original sees the one for CUDA: a difference between the two is found."""
     program = """#ifdef USE_HIP
 #include <hip/hip_runtime.h>
 #define gpuMalloc hipMalloc
@@ -304,7 +304,7 @@ int main() {
 
 
 def test_each_unit_has_device_variables_of_its_own(tmp_path: Path) -> None:
-    """Without relocatable device code, as CUDA's documentation and clang's for HIP say."""
+    """Without relocatable device code, as CUDA's documentation and clang's for HIP state."""
     first = """#include <cstdio>
 __constant__ int weights[2];
 __device__ int start = 5;
@@ -374,7 +374,7 @@ def test_a_port_that_is_wrong(old: bytes, new: bytes, lanes: set[int]) -> None:
     assert not verified.ok
     assert {each.configuration.lanes for each in verified.ran if not each.ok} == lanes
     assert {each.configuration.side for each in verified.ran if not each.ok} == {"ported"}
-    # The first kernel that is to blame is named; the host's code is not a kernel.
+    # The first responsible kernel is named; the host's code is not a kernel.
     line = 1 + next(i for i, text in enumerate(SUMS.read_text().splitlines()) if "sums<<<" in text)
     kernels = [(first.kernel, str(first.path), first.line) for first in verified.first_differences]
     assert kernels == ([] if b"total" in old else [("sums", SUMS.name, line)])
@@ -408,7 +408,7 @@ def test_the_command() -> None:
     ]  # fmt: skip
 
 
-def test_what_is_printed_of_the_device_is_not_compared(tmp_path: Path) -> None:
+def test_output_about_the_device_is_not_compared(tmp_path: Path) -> None:
     main = tmp_path / "query.cu"
     text = (
         "#include <cstdio>\nint main(int, char** argv) { cudaDeviceProp p; cudaGetDeviceProperties(&p, 0);\n"
@@ -421,7 +421,7 @@ def test_what_is_printed_of_the_device_is_not_compared(tmp_path: Path) -> None:
         verified = verifying.program([main], env=ENV, port=lambda paths: api.rewrite(paths), orders=("forward",))
         answers[lanes] = [each.ok for each in verified.ran]
         assert any("1 of 3 lines" in each and each.endswith(": 1") for each in verified.not_checked)
-    # What is not said to be about the device is compared.
+    # Output that is not marked as about the device is compared.
     assert answers == {"32": [True, True, True], "p.warpSize": [True, True, False]}
 
 
@@ -433,7 +433,7 @@ def test_what_is_printed_of_the_device_is_not_compared(tmp_path: Path) -> None:
         (None, "there is no "),
     ],
 )
-def test_what_cannot_be_run_is_an_error(tmp_path: Path, text: str | None, said: str) -> None:
+def test_code_that_cannot_be_run_is_an_error(tmp_path: Path, text: str | None, said: str) -> None:
     file = tmp_path / "bad.cu"
     if text is not None:
         file.write_text(text)
@@ -460,19 +460,19 @@ def way(kind: str, number: int) -> results.Verified:
 def test_a_port_that_is_wrong_in_one_of_many_ways_is_not_verified(number: int) -> None:
     verified = way("wrong", number)
     assert not verified.ok
-    # That is found in the port, by what it does and not by chance; the original is like itself.
+    # The port's behaviour shows it, not chance; the original equals itself.
     for each in verified.ran:
         assert each.ok is (each.configuration.side == "original"), verify_report.as_text(verified)
 
 
 @pytest.mark.parametrize("number", further(RIGHT, set(RIGHT) - {2, 3, 4, 9}))
-def test_a_port_that_is_another_in_a_harmless_way_is_verified(number: int) -> None:
+def test_a_harmless_difference_is_verified(number: int) -> None:
     verified = way("right", number)
     assert verified.ok, verify_report.as_text(verified)
 
 
-def test_there_are_no_other_ways() -> None:
-    """What is asked for beyond them ends with a status of its own, on both sides."""
+def test_other_values_have_their_own_status() -> None:
+    """Other values end with a status of their own, on both sides."""
     for kind, numbers in (("wrong", WRONG), ("right", RIGHT)):
         assert WAYS.read_text().count("case", *_part(kind)) == len(numbers)
 
@@ -538,7 +538,7 @@ def test_an_original_that_fails_its_own_check_is_looked_at_for_races(
 
 @pytest.mark.parametrize("kind", ["address", "bounds"])
 def test_sanitizers(tmp_path: Path, kind: str) -> None:
-    """The address sanitizer's map of memory is larger than what a run may otherwise have of address space."""
+    """The address sanitizer's memory map is larger than a run's usual limit of address space."""
     source = tmp_path / "overrun.cu"
     command = ["verify", str(source), "--order", "forward", "--sanitize", kind, "--format", "json"]
     source.write_text(OVERRUN.replace("LIMIT", ""))
@@ -554,7 +554,7 @@ def test_sanitizers(tmp_path: Path, kind: str) -> None:
 
 
 def _is_ours(exe: Path) -> bool:
-    """Whether a process runs a program of the executor; a compiler may have ended meanwhile."""
+    """Return whether a process runs a program of the executor; a compiler may have ended meanwhile."""
     try:
         return exe.readlink().is_relative_to(toolchains.cache(os.environ))
     except OSError:

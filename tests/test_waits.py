@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Loops in which lanes wait for lanes of their own wavefront are noticed, whatever their form; look-alikes are not."""
+"""Loops in which lanes wait for lanes of their own wavefront are noticed in any form; look-alikes are not."""
 
 import pytest
 
@@ -9,7 +9,7 @@ from waiting_kernels import FINE, WAITS
 
 
 def found_in(text: str) -> list[str]:
-    """What the rules of locks and waits find in a program."""
+    """Return the findings of the rules on locks and waits in a program."""
     done = hipport.rewrite({"a.cu": text.encode()}, jobs=1, passes=(inline_ptx.PASS, spin_locks.PASS))
     assert not done.failures
     return [f"{each.rule} {each.message}" for each in done.reported if each.rule.startswith("spin_locks/")]
@@ -24,18 +24,18 @@ def test_a_wait_is_noticed_once(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", FINE)
-def test_what_looks_alike_is_left_alone(name: str) -> None:
+def test_look_alikes_are_left_alone(name: str) -> None:
     assert found_in(FINE[name]) == []
 
 
-def test_a_wait_says_who_waits_for_whom() -> None:
+def test_a_wait_names_the_waiting_lanes_and_the_others() -> None:
     (found,) = found_in(WAITS["while"])
     assert "until flag changes, which a lane of the same wavefront may have to do, in line 3" in found
     (found,) = found_in(WAITS["stored where it is not seen"])
     assert "by a store that is not seen" in found
 
 
-def test_a_wait_in_a_function_is_told_once_for_all_kernels() -> None:
+def test_a_wait_in_a_function_is_reported_once_for_all_kernels() -> None:
     text = "__device__ void wait(volatile int *f) { while (*f == 0); }\n" + "".join(
         f"__global__ void k{i}(volatile int *flag) {{\n"
         "    if (threadIdx.x < 32) wait(flag);\n    if (threadIdx.x == 32) *flag = 1;\n}\n"

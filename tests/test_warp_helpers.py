@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""hipport/warp.h and wave.h: every function, on simulated wavefronts of 32 and 64 lanes, against what CUDA says of it.
+"""hipport/warp.h and wave.h: every function, on simulated wavefronts, compared with CUDA's definition.
 
-With wave.h a warp is the wavefront, and what CUDA says of 32 lanes is to hold for as many as that has.
+The wavefronts have 32 and 64 lanes. With wave.h a warp is the wavefront, and CUDA's definition for 32 lanes must hold
+for its number of lanes.
 """
 
 import os
@@ -23,12 +24,12 @@ from hipport.toolchain.toolchains import Toolchain, find
 TESTS = Path(__file__).parent
 INCLUDE = TESTS.parent / "src/hipport/include"
 
-# Each context has lanes reach the calls in another way; `in` has a random word for every thread.
+# In each context lanes reach the calls in another way; `in` has a random word for every thread.
 CONTEXTS = {
     # All together; the lanes of one mask have the same last two bits.
     "groups": "calls(mask_of(tid, [](unsigned word) { return word % 4; }), tid, out);",
     "full": "calls(full, tid, out);",
-    # The lanes that return first are named in the mask all the same.
+    # The mask also names the lanes that return first.
     "exited": "if (in[tid] % 4 == 1) return; calls(full, tid, out);",
     "branch": """
         const lane_mask mask = mask_of(tid, [](unsigned word) { return word % 2; });
@@ -37,21 +38,21 @@ CONTEXTS = {
         } else if (tid % 3) {
           activemask();
         }""",
-    # Lanes leave a loop after a different number of turns; the last turn is what is looked at.
+    # Lanes leave a loop after different numbers of iterations; the last iteration is checked.
     "loop": """
         for (unsigned turn = 0; turn <= in[tid] % 3; ++turn) {
           const lane_mask mask = mask_of(tid, [=](unsigned word) { return turn <= word % 3; });
           calls(mask, tid, out);
         }""",
 }
-# What is called: the C++, and what it must give. None: CUDA does not say.
+# The calls: the C++, and the right result. None: CUDA does not define it.
 Calls = dict[str, tuple[str, Callable[["Lanes", int], int | None]]]
 WIDTHS = (32, 16, 4, 1)
-DELTAS = (0, 1, 5, 16, 31, 33)  # the instruction behind them looks at the last five bits only
+DELTAS = (0, 1, 5, 16, 31, 33)  # The instruction uses only the last five bits.
 
 
 class Lanes:
-    """The lanes that make a call together: the words of the warp, the mask, and who is there."""
+    """The lanes that make a call together: the words of the warp, the mask, and the present lanes."""
 
     def __init__(self, words: list[int], mask: int, there: set[int]) -> None:
         self.words, self.mask, self.there = words, mask, there
@@ -85,7 +86,7 @@ def _folded(combine: Callable[[int, int], int], shape: Callable[[int], int] = la
 
 
 def _shuffled(source: Callable[[int, int], int]) -> Callable[[int], Callable[[Lanes, int], int | None]]:
-    """`source` gives the lane in its group that is read, from the lane in the group and the group's width."""
+    """Return the expected value; `source` computes the read lane from the lane in the group and the group's width."""
 
     def of(width: int) -> Callable[[Lanes, int], int | None]:
         def moved(lanes: Lanes, lane: int) -> int | None:
@@ -174,21 +175,21 @@ def calls(native: bool = False) -> Calls:
 
 def _xor_source(lane: int, by: int, width: int) -> int:
     source = lane ^ by
-    # Earlier groups may be read; from a later one comes the lane's own value.
+    # Earlier groups may be read; a later one gives the lane's own value.
     return lane if source >= lane - lane % width + width else source
 
 
 def _match_all(of: Callable[[int], int]) -> Callable[[Lanes, int], int]:
     def matched(lanes: Lanes, lane: int) -> int:
         same = len({of(lanes.words[each]) for each in lanes.named}) == 1
-        # CUDA gives the lanes of the mask that have not exited (seen on an H200), or 0; the call makes the predicate
+        # CUDA returns the lanes of the mask that have not exited (seen on an H200), or 0; the call makes the predicate
         # part of it.
         return sum(1 << each for each in lanes.named) ^ 0x5555 if same else 0
 
     return matched
 
 
-# Each gives the word again, moved as another type.
+# Each returns the word unchanged, moved as another type.
 TYPES = {
     "bool": "shfl_xor_sync(mask, bool(word >> 31), 3) == int(there >> 31) ? there : 0u",
     "short": "shfl_xor_sync(mask, short(word), 3) == short(there) ? there : 0u",
@@ -295,13 +296,13 @@ def program(native: bool) -> str:
 
 @pytest.fixture(scope="module", params=[False, True], ids=["warp.h", "wave.h"])
 def simulator(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[bool, Path]:
-    """Whether a warp is the wavefront, and the program."""
+    """Return whether a warp is the wavefront, and the program."""
     if shutil.which("g++") is None:
         pytest.skip("no g++: hipport/warp.h and wave.h were not run on simulated wavefronts")
     native = bool(request.param)
     folder = tmp_path_factory.mktemp("warp")
     (folder / "program.cpp").write_text(program(native))
-    # Unoptimized: the simulator goes by return addresses, see there.
+    # Unoptimized: the simulator relies on return addresses, see there.
     flags = ["-std=c++14", "-O0", "-fno-omit-frame-pointer", "-Wall", "-Wno-unknown-pragmas", "-D__HIP__"]
     flags += ["-DNATIVE"] if native else []
     command = ["g++", *flags, f"-I{TESTS / 'simulated_wave'}", f"-I{INCLUDE}", "program.cpp", "-o", "program"]
@@ -311,7 +312,7 @@ def simulator(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathF
 
 
 def _reached(context: str, words: list[int], thread: int, size: int) -> tuple[int, set[int]] | None:
-    """The mask of a thread's last calls and the lanes of its warp that make them, or None where it makes none."""
+    """Return the mask of a thread's last calls and the lanes of its warp that make them, or None if it makes none."""
     start = thread - thread % size
     warp = {lane: words[start + lane] for lane in range(size) if start + lane < len(words)}
     word = words[thread]
@@ -333,7 +334,7 @@ def _reached(context: str, words: list[int], thread: int, size: int) -> tuple[in
 
 @pytest.mark.parametrize("threads", [32, 64, 20, 48, 200])
 @pytest.mark.parametrize("wave", [32, 64])
-def test_means_what_cuda_says(wave: int, threads: int, simulator: tuple[bool, Path]) -> None:
+def test_follows_cudas_definition(wave: int, threads: int, simulator: tuple[bool, Path]) -> None:
     native, path = simulator
     size = wave if native else 32
     source = random.Random(threads)
@@ -366,7 +367,7 @@ def test_means_what_cuda_says(wave: int, threads: int, simulator: tuple[bool, Pa
 
 @pytest.mark.parametrize("name", ["warp.h", "wave.h"])
 def test_a_port_leaves_it_alone(name: str) -> None:
-    """It lies in the ported tree, which may be ported again."""
+    """It is in the ported tree, which may be ported again."""
     ported = hipport.rewrite([INCLUDE / "hipport" / name])
     assert (ported.changed, ported.created, ported.reported) == ((), (), ())
 
@@ -378,15 +379,15 @@ BUILTINS = "-DHIP_ENABLE_WARP_SYNC_BUILTINS"
 ALL = [
     (release, target, macro) for release, targets in TARGETS.items() for target in targets for macro in ("", BUILTINS)
 ]
-#: One of each release, and one of each size of a wavefront, are enough to show what differs; the older release does not
-#: know the macro, and where it is defined HIP has the more functions.
+#: One architecture of each release, and one of each wavefront size, show all differences; the older release does not
+#: know the macro, and with it HIP has more functions.
 FURTHER = [
     each
     for each in ALL
     if each[:2] in (((5, 2), "gfx90a"), ((6, 4), "gfx90a"), ((6, 4), "gfx1201"))
     or each in (((5, 2), "gfx1030", BUILTINS), ((6, 4), "gfx1100", ""))
 ]
-# Every type that CUDA shuffles or matches; bfloat16 where HIP has it.
+# Every type that CUDA shuffles or matches; bfloat16 if HIP has it.
 DEVICE_PROGRAM = r"""
 #ifdef NATIVE
 #include "hipport/wave.h"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `pip install hipport` brings: the wheel, built once, in an environment of its own, outside the repository."""
+"""The contents of `pip install hipport`: the wheel, built once, in a separate environment outside the repository."""
 
 import importlib.util
 import os
@@ -12,7 +12,7 @@ import pytest
 from hipport_passes import PASSES
 
 ROOT = Path(__file__).parent.parent
-#: What hipport needs and tests have: seen from the new environment, and not installed again.
+#: Requirements of hipport that the tests have: visible in the new environment, and not installed again.
 NEEDED = (
     "click",
     "libcst",
@@ -30,7 +30,7 @@ pytestmark = pytest.mark.network
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The `hipport` of an environment that has the wheel."""
+    """Return the `hipport` of an environment with the wheel."""
     folder = tmp_path_factory.mktemp("wheel")
     run = [sys.executable, "-m", "pip", "--disable-pip-version-check"]
     built = subprocess.run(
@@ -88,7 +88,7 @@ def test_it_ports_and_takes_back(installed: Path, tmp_path: Path) -> None:
 
 
 def test_it_explains_every_pass_by_its_fixtures(installed: Path, tmp_path: Path) -> None:
-    """pip compiles what is Python among them."""
+    """pip compiles the Python files among them."""
     code = (
         "from hipport import explain\nfrom hipport_passes import PASSES\n"
         "for each in PASSES:\n    said = explain(each.name)\n    "

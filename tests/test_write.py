@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writing many files: all or none, whatever happens in between; and taking it back."""
+"""Writing many files: all or none, whatever happens in between; and undoing it."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def paths(*names: str) -> tuple[PurePosixPath, ...]:
 
 
 def tree(root: Path) -> dict[str, object]:
-    """Everything below `root`: bytes and modes of files, targets of links, folders."""
+    """Return everything below `root`: bytes and modes of files, targets of links, folders."""
     found: dict[str, object] = {}
     for path in sorted(root.rglob("*")):
         name = path.relative_to(root).as_posix()
@@ -69,7 +69,7 @@ def lay(root: Path, files: Mapping[str, bytes], modes: Mapping[str, int] = {}) -
 
 
 def killed_at(step: int, act: Callable[[writing.Step], object]) -> bool:
-    """Do `act` in a process that gets SIGKILL at its step number `step`; say whether it got that far."""
+    """Do `act` in a process that gets SIGKILL at its step number `step`; return whether it got that far."""
     child = os.fork()
     if not child:
         count = 0
@@ -125,7 +125,7 @@ def cases(draw: st.DrawFn) -> Case:
 
 @contextmanager
 def laid(case: Case) -> Iterator[Path]:
-    # In memory where possible: the same system calls, without waiting for a disk.
+    # In memory if possible: the same system calls, without waiting for a disk.
     with tempfile.TemporaryDirectory(dir="/dev/shm" if Path("/dev/shm").is_dir() else None) as folder:
         root = Path(folder) / "root"
         root.mkdir()
@@ -154,7 +154,7 @@ def without_journal(found: dict[str, object]) -> dict[str, object]:
 
 @given(cases())
 @settings(max_examples=60, deadline=None)
-def test_all_is_written_and_undo_brings_all_back(case: Case) -> None:
+def test_everything_is_written_and_undo_restores_it(case: Case) -> None:
     with laid(case) as root:
         before = tree(root)
         written = writing.write(root, case.changes)
@@ -195,7 +195,7 @@ def test_killed_while_undoing_the_next_one_ends_it(case: Case, step: int, again:
             return
         after = tree(root)
         if killed_at(step, lambda at: writing.undo(root, at=at)):
-            if again:  # killed while recovering, too
+            if again:  # Killed while recovering, too.
                 killed_at(step, lambda at: writing.write(root, [], at=at))
             writing.recover(root)
         assert tree(root) in (before, after)
@@ -209,7 +209,7 @@ def test_a_failure_anywhere_leaves_everything_as_it_was(case: Case, step: int, e
         try:
             writing.write(root, case.changes, at=failing_at(step, error))
         except (Refused, KeyboardInterrupt, OSError):
-            if Journal(root).done:  # it failed after all was done
+            if Journal(root).done:  # It failed after all was done.
                 writing.undo(root)
             assert tree(root) == before
 
@@ -227,7 +227,7 @@ def test_an_undo_that_fails_leaves_everything_written(case: Case, step: int) -> 
             assert tree(root) == after
             if after != before:
                 writing.undo(root)
-        writing.recover(root)  # what is left of a journal that could not be removed
+        writing.recover(root)  # The rest of a journal that could not be removed.
         assert tree(root) == before
 
 
@@ -277,7 +277,7 @@ def test_the_same_where_files_can_have_one_name_only(monkeypatch: pytest.MonkeyP
 
 
 def test_killed_at_any_moment(tmp_path: Path) -> None:
-    """Not only between steps: a process that writes and undoes all the time, and is killed while it does."""
+    """Not only between steps: a process that writes and undoes repeatedly is killed at any time."""
     files = {f"d{i % 3}/f{i}.cu": b"a" * 2000 for i in range(60)}
     lay(tmp_path, files)
     before = tree(tmp_path)
@@ -310,7 +310,7 @@ while True:
     pytest.fail("no process was killed in the middle: give them other times")
 
 
-# ---- What is refused -------------------------------------------------------------------------------------------------
+# ---- Refusals --------------------------------------------------------------------------------------------------------
 
 
 def test_files_that_changed_are_named_and_nothing_is_written(tmp_path: Path) -> None:
@@ -358,14 +358,14 @@ def test_undo_refuses_when_files_were_changed_since_and_restores_none(tmp_path: 
         writing.undo(tmp_path)
     assert [problem.partition(":")[0] for problem in refused.value.problems] == ["b.cu", "c.cu", "n.h"]
     assert tree(tmp_path) == before
-    (tmp_path / "b.cu").write_bytes(b"b")  # put back by hand: nothing to do there
+    (tmp_path / "b.cu").write_bytes(b"b")  # Restored by hand: nothing to do there.
     (tmp_path / "c.cu").write_bytes(b"C")
     (tmp_path / "n.h").unlink()
     assert writing.undo(tmp_path).paths == paths("a.cu", "c.cu")
     assert {name: what[1] for name, what in tree(tmp_path).items()} == {"a.cu": b"a", "b.cu": b"b", "c.cu": b"c"}
 
 
-def test_what_was_edited_after_a_run_was_killed_is_not_overwritten(tmp_path: Path) -> None:
+def test_edits_after_a_killed_run_are_not_overwritten(tmp_path: Path) -> None:
     lay(tmp_path, {"a.cu": b"a", "b.cu": b"b"})
     changes = [change("a.cu", b"a", b"A"), change("b.cu", b"b", b"B")]
     step = 1
@@ -380,7 +380,7 @@ def test_what_was_edited_after_a_run_was_killed_is_not_overwritten(tmp_path: Pat
         assert tree(tmp_path) == before
     original = Path(refused.value.problems[0].partition("its original is ")[2].partition(";")[0])
     assert original.read_bytes() == b"a"
-    # As the message says.
+    # As the message advises.
     original.replace(tmp_path / "a.cu")
     writing.recover(tmp_path)
     assert {name: what[1] for name, what in tree(tmp_path).items()} == {"a.cu": b"a", "b.cu": b"b"}
@@ -399,7 +399,7 @@ def test_two_changes_of_one_file_are_a_mistake(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["folder", "pipe", "socket"])
-def test_what_is_no_file_is_refused_without_waiting(tmp_path: Path, kind: str) -> None:
+def test_pipes_and_devices_are_refused_without_waiting(tmp_path: Path, kind: str) -> None:
     path = tmp_path / "a.cu"
     if kind == "folder":
         path.mkdir()
@@ -462,7 +462,7 @@ def test_build_tools_see_that_a_file_was_written_and_put_back(tmp_path: Path) ->
 
 
 def test_a_hostile_journal_leads_nowhere(tmp_path: Path) -> None:
-    """A repository can bring a journal of its own."""
+    """A repository can contain a journal of its own."""
     outside = tmp_path / "outside"
     for entry in ("../outside", str(outside), ".hipport/../../outside", "link/outside", "."):
         root = tmp_path / "root"
@@ -503,7 +503,7 @@ def test_a_hostile_journal_leads_nowhere(tmp_path: Path) -> None:
     ],
 )
 def test_a_link_that_is_put_there_meanwhile_is_not_followed(tmp_path: Path, undone: bool, step: str) -> None:
-    """Somebody puts a link in the place of a folder, between looking and writing."""
+    """Somebody replaces a folder by a link, between the check and the write."""
     root, outside = tmp_path / "root", tmp_path / "outside"
     lay(root, {"d/a.cu": b"a", "d/b.cu": b"b"})
     lay(outside, {"a.cu": b"a", "b.cu": b"b"})
@@ -529,7 +529,7 @@ def test_a_link_that_is_put_there_meanwhile_is_not_followed(tmp_path: Path, undo
 
 @pytest.mark.parametrize("name", [".git/config", "sub/.GIT/hooks/post-checkout", ".hg/hgrc", ".hipport/lock"])
 def test_a_hostile_journal_does_not_set_up_version_control(tmp_path: Path, name: str) -> None:
-    """What is in `.git/config` of a fresh clone can be guessed, and it names programs that git runs."""
+    """The contents of `.git/config` in a fresh clone can be guessed, and it names programs that git runs."""
     lay(tmp_path, {name: b"new", ".hipport/runs/1.replacing/0": b"evil"})
     manifest = {"entries": [[name, hash_of(b"evil"), hash_of(b"new")]], "folders": []}
     (tmp_path / ".hipport/runs/1.replacing/manifest.json").write_text(json.dumps(manifest))
@@ -541,7 +541,7 @@ def test_a_hostile_journal_does_not_set_up_version_control(tmp_path: Path, name:
 
 
 @pytest.mark.parametrize("name", ["notes", "2.other", "x.staging", "3", "٣", "9" * 200, "9" * 255, "-1", "1 2"])
-def test_what_is_in_the_journal_and_not_hipports_is_left_alone(tmp_path: Path, name: str) -> None:
+def test_foreign_files_in_the_journal_are_left_alone(tmp_path: Path, name: str) -> None:
     lay(tmp_path, {"a.cu": b"a", f".hipport/runs/{name}/file": b"f"})
     before = tree(tmp_path)
     with pytest.raises(Refused, match="not made by hipport"):
@@ -554,8 +554,8 @@ def test_what_is_in_the_journal_and_not_hipports_is_left_alone(tmp_path: Path, n
 
 @contextmanager
 def as_somebody() -> Iterator[None]:
-    """Without root's rights, for which nothing is read-only."""
-    codecs.lookup("ascii")  # loaded now: somebody else may not be able to read where Python lies
+    """Return a context without root's rights, for which nothing is read-only."""
+    codecs.lookup("ascii")  # Loaded now: the other user may not be able to read Python's folder.
     if not ROOT_USER:
         yield
         return
@@ -568,7 +568,7 @@ def as_somebody() -> Iterator[None]:
 
 @pytest.fixture
 def open_path() -> Iterator[Path]:
-    """A folder that anybody can get to."""
+    """Return a folder that anybody can reach."""
     folder = Path(tempfile.mkdtemp())
     folder.chmod(0o777)
     yield folder
@@ -577,7 +577,7 @@ def open_path() -> Iterator[Path]:
 
 
 @pytest.mark.parametrize("what", ["root", "folder", "file"])
-def test_what_is_read_only_stops_everything(open_path: Path, what: str) -> None:
+def test_read_only_files_stop_everything(open_path: Path, what: str) -> None:
     root = open_path / "root"
     lay(root, {"a.cu": b"a", "folder/b.cu": b"b"})
     if ROOT_USER:
@@ -628,7 +628,7 @@ def test_the_owner_of_a_file_is_kept(tmp_path: Path) -> None:
 
 @contextmanager
 def mounted(folder: Path, size: str) -> Iterator[Path]:
-    """A file system of its own, in memory."""
+    """Return a separate file system, in memory."""
     folder.mkdir()
     done = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", folder], capture_output=True)
     if done.returncode:
@@ -718,7 +718,7 @@ def test_only_the_last_runs_are_kept(tmp_path: Path) -> None:
     assert (tmp_path / "a.cu").read_bytes() == b"3"
 
 
-def test_what_overwrites_nothing_leaves_no_trace(tmp_path: Path) -> None:
+def test_a_run_that_overwrites_nothing_leaves_no_trace(tmp_path: Path) -> None:
     lay(tmp_path, {"a.cu": b"a"})
     assert writing.write(tmp_path, [change("a.cu", b"a", b"a")]) == Written(())
     assert writing.write(tmp_path, []) == Written(())
@@ -782,7 +782,7 @@ def test_one_waits_for_another_and_gives_up(tmp_path: Path) -> None:
 
 
 def test_a_lock_that_was_removed_meanwhile_is_no_lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As when the one before removes its empty journal just before this one gets the lock of it."""
+    """As when the previous run removes its empty journal just before this one gets its lock."""
     import fcntl
 
     lay(tmp_path, {"a.cu": b"a"})
@@ -878,7 +878,7 @@ def test_undo_after_a_kill_takes_that_run_back_and_no_other(tmp_path: Path, step
     assert writing.undo(tmp_path).paths == paths("b.cu")
 
 
-def test_what_was_killed_above_is_taken_back_from_below(tmp_path: Path) -> None:
+def test_a_killed_run_above_is_undone_from_below(tmp_path: Path) -> None:
     lay(tmp_path, {"a.cu": b"a", "sub/b.cu": b"b", "sub/deep/c.cu": b"c"})
     kill_when(tmp_path, [change("a.cu", b"a", b"A"), change("sub/b.cu", b"b", b"B")], "settled")
     for start in (tmp_path, tmp_path / "sub", tmp_path / "sub/deep"):
@@ -891,7 +891,7 @@ def test_what_was_killed_above_is_taken_back_from_below(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not ROOT_USER, reason="NOT CHECKED: journals of other users, which only root can make")
 def test_a_journal_above_that_is_somebody_elses_is_not_acted_on(open_path: Path) -> None:
-    """In a folder that all may write to, anybody can lay one that names another's files."""
+    """In a world-writable folder, anybody can put one that names another user's files."""
     lay(open_path, {"mine/a.cu": b"a"})
     kill_when(open_path, [change("mine/a.cu", b"a", b"evil")], "settled")
     os.chown(open_path / ".hipport", 4711, 4711)
@@ -902,7 +902,7 @@ def test_a_journal_above_that_is_somebody_elses_is_not_acted_on(open_path: Path)
 
 
 def test_killed_while_the_journal_is_removed(tmp_path: Path) -> None:
-    """A run whose manifest is gone already, and the rest of it is not."""
+    """A run whose manifest is already gone, while the rest of it is not."""
     lay(tmp_path, {"a.cu": b"a"})
     writing.write(tmp_path, [change("a.cu", b"a", b"A")])
     child = os.fork()
@@ -920,7 +920,7 @@ def test_killed_while_the_journal_is_removed(tmp_path: Path) -> None:
 
 
 def test_many_at_once(tmp_path: Path) -> None:
-    """Runs of many processes, each with a journal that the one before may just have removed."""
+    """Runs of many processes, each with a journal that the previous one may just have removed."""
     lay(tmp_path, {f"{i}.cu": b"a" for i in range(8)})
     children = []
     for i in range(8):
@@ -944,7 +944,7 @@ def test_many_at_once(tmp_path: Path) -> None:
 
 @given(cases())
 @settings(max_examples=30, deadline=None)
-def test_a_copy_is_what_writing_in_place_would_give(case: Case) -> None:
+def test_a_copy_equals_the_result_in_place(case: Case) -> None:
     with laid(case) as root:
         before = tree(root)
         writing.write_tree(root, root.parent / "out", [PurePosixPath(".")], case.changes)
@@ -955,7 +955,7 @@ def test_a_copy_is_what_writing_in_place_would_give(case: Case) -> None:
         assert without_journal(tree(root)) == copy
 
 
-def test_what_is_copied(tmp_path: Path) -> None:
+def test_copied_files(tmp_path: Path) -> None:
     root = tmp_path / "root"
     lay(
         root, {"a.cu": b"a", "src/b.cu": b"b", "data.bin": b"\0", ".github/x": b"", "other/o.cu": b"o"}, {"a.cu": 0o751}
@@ -993,7 +993,7 @@ def test_what_is_copied(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("out", ["full", "root/inside", "root", "file", "link"])
-def test_no_copy_into_what_is_there_already(tmp_path: Path, out: str) -> None:
+def test_no_copy_into_an_existing_folder(tmp_path: Path, out: str) -> None:
     lay(tmp_path, {"root/a.cu": b"a", "full/x": b"x", "file": b""})
     (tmp_path / "empty").mkdir()
     (tmp_path / "link").symlink_to("empty")
@@ -1019,7 +1019,7 @@ def test_a_copy_that_fails_leaves_nothing(tmp_path: Path, monkeypatch: pytest.Mo
     assert tree(tmp_path) == before
 
 
-def test_what_could_not_be_copied_is_named(open_path: Path) -> None:
+def test_files_that_could_not_be_copied_are_named(open_path: Path) -> None:
     lay(open_path / "closed", {f"{i}.cu": b"a" for i in range(7)})
     for path in (open_path / "closed").iterdir():
         path.chmod(0)
@@ -1041,7 +1041,7 @@ def test_a_tree_that_is_only_to_be_read_can_be_copied(open_path: Path) -> None:
         folder.chmod(0o555)
     wanted = [change("a.cu", b"a", b"A"), change("folder/b.cu", b"b", b"B")]
     with as_somebody():
-        # What fails half-way leaves no copy that nobody can remove.
+        # A failure half-way leaves no copy that nobody can remove.
         with pytest.raises(Refused, match="changed during"):
             writing.write_tree(root, open_path / "out", [PurePosixPath(".")], [change("folder/b.cu", b"x", b"B")])
         with pytest.raises(Refused):
@@ -1055,7 +1055,7 @@ def test_a_tree_that_is_only_to_be_read_can_be_copied(open_path: Path) -> None:
         folder.chmod(0o755)
 
 
-def test_what_a_killed_copy_left_goes_with_the_next_one(tmp_path: Path) -> None:
+def test_remains_of_a_killed_copy_are_removed_by_the_next_one(tmp_path: Path) -> None:
     lay(tmp_path, {"root/a.cu": b"a"})
     child = os.fork()
     if not child:
@@ -1083,8 +1083,8 @@ def test_headers_lie_where_a_link_to_a_source_looks_for_them(tmp_path: Path) -> 
     assert not again.changed and not again.created
 
 
-def test_how_a_text_came_to_be_is_kept_with_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """So that what a compiler says of it is said of the line that the user wrote, and no pass has to run again."""
+def test_the_origin_of_a_text_is_kept_with_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that a compiler's message is reported at the user's line, without running the passes again."""
     (tmp_path / "a.cu").write_text("#include <cuda_runtime.h>\n\nvoid f() { cudaFree(0); }\n")
     ported = hipport.rewrite([tmp_path])
     hipport.save(ported)
@@ -1094,7 +1094,7 @@ def test_how_a_text_came_to_be_is_kept_with_it(tmp_path: Path, monkeypatch: pyte
     at = source.text.index(b"hipFree")
     place = source.first.text[source.origin(Span(at, at + len(b"hipFree"))).start :]
     assert place.startswith(b"cudaFree")
-    # What somebody has changed since is not what was written.
+    # A file that was changed since is not the written one.
     written = (tmp_path / "a.cu").read_bytes()
     (tmp_path / "a.cu").write_bytes(written + b"// by hand\n")
     assert api._rewritten([tmp_path]) == {}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Keys and items of YAML with their places, and which files of a tree are read as such."""
+"""Keys and items of YAML with their places, and the files of a tree that are read as such."""
 
 from pathlib import Path, PurePosixPath
 

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What upstream might do to a file while somebody has a port of it: code added everywhere, and changed lines.
+"""Upstream's possible changes of a file that was ported: code added everywhere, and changed lines.
 
-    upstream(source, ours)  # the text of `source`, as upstream has it now; `ours` is what a port has made of it
+    upstream(source, ours)  # upstream's new text of `source`; `ours` is its port
 
-All changes are made together, in lines that a port has left alone, near those that it has changed; and some in these,
-which are in conflict, and of which a person takes upstream's.
+All changes are made together, in lines that the port has left alone, near those that it has changed. Some are in
+changed lines, and conflict; a person takes upstream's.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from hipport.syntax.packaging import Requirements
 from hipport.syntax.python import Python
 from hipport.syntax.shell import Dockerfile
 
-# What is added to files, in turn; `@` becomes a number. What stands between declarations of CUDA's:
+# Code that is added to files, in turn; `@` becomes a number. Between declarations of CUDA:
 _DEVICE = (
     b"__global__ void upstream_@(int *out, const int *in) {\n"
     b"    int v = in[threadIdx.x];\n"
@@ -60,7 +60,7 @@ _HOST = (
     b"#include <cuda_runtime.h>\n",
     b"#ifdef __CUDACC__\nstatic inline int upstream_@(void *p) { return cudaFree(p) != cudaSuccess; }\n#endif\n",
 )
-# What stands between statements.
+# Between statements.
 _IN_BODY = (
     b"(void)__shfl_sync(0xffffffffu, 1, 0);\n",
     b"(void)cudaGetLastError();\n",
@@ -72,7 +72,7 @@ _PYTHON = (
     b'upstream_@ = ["-O3", "--use_fast_math", "-gencode=arch=compute_80,code=sm_80"]\n',
     b'import subprocess\nsubprocess.check_output(["nvidia-smi"])\n',
 )
-# Behind where the module of that name is imported.
+# After the import of the module of that name.
 _OF_TORCH = (
     b"assert torch.version.cuda is not None\n",
     b"upstream_@ = torch.cuda.get_device_capability()[0] >= 9\n",
@@ -104,7 +104,7 @@ _QUOTED_ITEM = re.compile(rb"([ \t]+)\"[\w.-]+(?:[=<>~]+[\w.+-]+)?\",\s*$")
 
 
 class Place(NamedTuple):
-    """Where something can be added: in front of a line, so far indented; and what."""
+    """A place for an addition: before a line, with its indentation; and the kind of code."""
 
     line: int
     indent: bytes
@@ -112,7 +112,7 @@ class Place(NamedTuple):
 
 
 def upstream(source: Source, ours: bytes, most: int = 8) -> bytes:
-    """Return the text of `source` with what upstream has added to it and changed in it since."""
+    """Return the text of `source` with upstream's additions and changes."""
     lines = source.text.splitlines(keepends=True)
     if lines and not lines[-1].endswith((b"\n", b"\r")):
         lines[-1] += b"\n"
@@ -128,10 +128,10 @@ def upstream(source: Source, ours: bytes, most: int = 8) -> bytes:
     added: dict[int, bytes] = {}
     for number, line in enumerate(chosen):
         place = places[line]
-        # A file that has one piece has not always the same as the next file.
+        # A file with one place has not always the same addition as the next file.
         piece = place.pieces[(number + len(lines) + line) % len(place.pieces)].replace(b"@", b"%d" % number)
         added[line] = b"".join(place.indent + each for each in piece.splitlines(keepends=True))
-    # What upstream says of a line that the port has changed, too: where that is all of it, nothing would be merged.
+    # Upstream also changes a line that the port has changed: if that is the only one, nothing would be merged.
     said = [each for each in changed if isinstance(source, Cpp) or each[1] - each[0] == 1] if len(changed) > 1 else []
     for start, end in said[::3]:
         for line in range(start, end):
@@ -151,15 +151,15 @@ def _takes_remark(source: Source, line: bytes) -> bool:
 
 
 def hunks(base: bytes, ours: bytes) -> list[tuple[int, int]]:
-    """Return which lines of `base` were changed: from one, to behind another."""
+    """Return the changed lines of `base`: from the first one to the one after the last."""
     matcher = SequenceMatcher(None, base.splitlines(), ours.splitlines(), autojunk=False)
     return [(start, end) for kind, start, end, _, _ in matcher.get_opcodes() if kind != "equal"]
 
 
 def merged(folder: Path, source: Source, ours: bytes, theirs: bytes) -> bytes:
-    """Return what Git makes of two changes of `source`; where they are in conflict, a person takes theirs.
+    """Return Git's merge of two changes of `source`; in conflicts, a person takes theirs.
 
-    Of C++ that is the whole declaration, as half of what a port has made of it would not compile.
+    In C++ that is the whole declaration, because half of the port of one would not compile.
     """
     base = source.text
     if isinstance(source, Cpp):
@@ -172,7 +172,7 @@ def merged(folder: Path, source: Source, ours: bytes, theirs: bytes) -> bytes:
 
 
 def _without(source: Cpp, ours: bytes, theirs: bytes) -> bytes:
-    """Return `ours` without its changes of declarations that `theirs` is in conflict with."""
+    """Return `ours` without its changes of declarations that conflict with `theirs`."""
     other = hunks(source.text, theirs)
     conflicts = [
         (start, end)

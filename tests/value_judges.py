@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kernels of generated_values before three judges: hipport, LLVM's uniformity analysis, and an execution of the port.
+"""Kernels of generated_values, judged by hipport, by LLVM's uniformity analysis, and by executing the port.
 
-By hand, for as many as one likes; what is found is made small and printed:
+By hand, for any number; contradictions are reduced and printed:
 
     python tests/value_judges.py llvm FIRST_SEED BATCHES [KERNELS]
     python tests/value_judges.py run FIRST_SEED BATCHES [KERNELS]
@@ -38,10 +38,10 @@ from kernel_parts import Form, Made
 from llvm_uniformity import Judge, judge
 
 Place = tuple[int, int]
-#: How many kernels stand in one file for hipport.
+#: The number of kernels in one file for hipport.
 _TOGETHER = 10
 
-#: CUDA's names for clang alone, without HIP's headers; shuffles and votes are what LLVM knows to be uniform.
+#: CUDA's names for clang alone, without HIP's headers; LLVM knows that shuffles and votes are uniform.
 _FOR_LLVM = """#define __device__ __attribute__((device))
 #define __global__ __attribute__((global))
 #define __shared__ __attribute__((shared))
@@ -98,7 +98,9 @@ int main(int argc, char **argv) {
 
 @dataclass(frozen=True)
 class Answer:
-    """On how many neighbouring threads hipport says that a value is the same: the new analysis alone, and both."""
+    """The number of neighbouring threads for which hipport calls a value uniform: by the new analysis alone, and by
+    both.
+    """
 
     alone: int
     both: int
@@ -106,13 +108,13 @@ class Answer:
 
 
 def asked_of_hipport(kernels: Mapping[int, Made], both: bool = True, *, shaped: bool = False) -> dict[Place, Answer]:
-    """Return hipport's answers by kernel and probe; `shaped`: the shapes of blocks are those that the kernels have.
+    """Return hipport's answers by kernel and probe; `shaped`: blocks have the kernels' own shapes.
 
-    LLVM is told of one row of 64 threads.
+    LLVM assumes one row of 64 threads.
     """
     every = list(kernels.items())
     found: dict[Place, Answer] = {}
-    # What is asked of files takes longer the larger they are.
+    # Large files take more than proportionally long.
     for i in range(0, len(every), _TOGETHER):
         found |= _answers(dict(every[i : i + _TOGETHER]), both, shaped)
     return found
@@ -147,7 +149,7 @@ def _answers(kernels: Mapping[int, Made], both: bool, shaped: bool) -> dict[Plac
 
 
 def asked_of_llvm(llvm: Judge, kernels: Mapping[int, Made], folder: Path) -> dict[Place, bool | None]:
-    """Return whether LLVM says that values vary, by kernel and probe; None where it cannot know.
+    """Return whether values vary according to LLVM, by kernel and probe; None if it cannot know.
 
     Kernels that do not compile are left out.
     """
@@ -187,11 +189,11 @@ def asked_of_llvm(llvm: Judge, kernels: Mapping[int, Made], folder: Path) -> dic
 
 @dataclass(frozen=True)
 class Ran:
-    """What came of kernels that were run, by their numbers.
+    """The results of executed kernels, by their numbers.
 
-    `differ`: ports that give something else without a word; `said`: those that differ where hipport asks for a person;
-    `unfit`: originals that do not end, or depend on the order of threads; `seen`: values that did differ between lanes
-    of a warp (1) or threads of a block (2), by kernel and probe.
+    `differ`: ports with other results without a finding; `said`: those with other results for which hipport has a
+    finding for a person; `unfit`: originals that do not end, or depend on the order of threads; `seen`: values that
+    differed between lanes of a warp (1) or threads of a block (2), by kernel and probe.
     """
 
     right: tuple[int, ...]
@@ -280,7 +282,7 @@ def _sum(line: str) -> str:
 
 
 def _printed(path: Path, count: int, lanes: int, order: str, convergence: str) -> list[tuple[str, str]]:
-    """What each kernel prints, or else why not."""
+    """Return each kernel's output, or the reason why there is none."""
     env = {**os.environ, "SIMT_WAVE": str(lanes), "SIMT_ORDER": order, "SIMT_CONVERGENCE": convergence}
     found: list[tuple[str, str]] = []
     while len(found) < count:
@@ -299,7 +301,7 @@ def _printed(path: Path, count: int, lanes: int, order: str, convergence: str) -
 
 
 def small(kernel: Made, wrong: Callable[[Mapping[int, Made]], set[int]]) -> Made:
-    """Take statements from a kernel as long as it stays wrong, which `wrong` tells of several."""
+    """Remove statements from a kernel while it stays wrong, which `wrong` tests for several kernels at once."""
     while True:
         tried = dict(enumerate(kernel.smaller()))
         found = wrong(tried) if tried else set()
@@ -311,7 +313,7 @@ def small(kernel: Made, wrong: Callable[[Mapping[int, Made]], set[int]]) -> Made
 def contradictions(
     hipport: Mapping[Place, Answer], llvm: Mapping[Place, bool | None], both: bool
 ) -> tuple[set[Place], set[Place]]:
-    """Return where hipport says uniform and LLVM varying, and where hipport alone says varying."""
+    """Return the values uniform to hipport and varying to LLVM, and those varying to hipport alone."""
     levels = {place: answer.both if both else answer.alone for place, answer in hipport.items()}
     bold = {place for place, level in levels.items() if level >= WAVEFRONT and llvm.get(place) is True}
     alarms = {place for place, level in levels.items() if level < WAVEFRONT and llvm.get(place) is False}

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Small kernels that give `probe` a value, and whether it is varying: it may be hidden in whatever C++ has.
+"""Small kernels with an argument of `probe`, and whether it is varying; C++ of all kinds may hide it.
 
-`EXPRESSIONS` end with the expression that is asked about, for the tests that wrap it once more.
+`EXPRESSIONS` end with the tested expression, for tests that wrap it once more.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 
 class Kernel(NamedTuple):
-    """A kernel: what stands in front of it, its body, and whether what `probe` gets is varying."""
+    """A kernel: the text before it, its body, and whether the argument of `probe` is varying."""
 
     varying: bool
     body: str

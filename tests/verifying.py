@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Verify in one call: the objects that say what is run, how and in which configurations, of one list of words."""
+"""Verify in one call: build the objects for what is run, how, and in which configurations, from keywords."""
 
 import os
 import sys

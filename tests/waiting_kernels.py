@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Small programs in which lanes wait for lanes of their own wavefront, and others that look alike.
+"""Small programs in which lanes wait for lanes of their own wavefront, and look-alikes.
 
 `WAITS` hang on a wavefront of 64 lanes, or on one of 32, although CUDA's independent threads end. `FINE` end there too.
-A text with a `@` is the body of a kernel with the parameters of `_HEAD` behind what stands in front of the `@`.
+A text with a `@` is the body of a kernel with the parameters of `_HEAD`, after the text before the `@`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def _program(text: str) -> str:
 
 
 _WAITS = {
-    # Loops of every form: 32 lanes wait before another lane of their wavefront of 64 lanes raises the flag.
+    # Loops of every form: 32 lanes wait before another lane of their wavefront of 64 lanes sets the flag.
     "while": "@ if (t < 32) { while (*flag == 0); }" + _RAISE,
     "while not": "@ if (t < 32) { while (!*flag) {} }" + _RAISE,
     "while reversed": "@ if (t < 32) { while (1 != *flag); }" + _RAISE,
@@ -59,7 +59,7 @@ _WAITS = {
     "fences": "@ if (t < 32) { while (*flag == 0) __threadfence(); }" + _RAISE,
     "in a loop": "@ for (int i = 1; i < n; ++i) { if (t < 32) { while (*flag < i); } if (t == 32) *flag = i; }",
     "with work": "@ if (t < 32) { float x = t; while (*flag == 0) { x = x * 0.5f + 1; } out[t] = x; }" + _RAISE,
-    # What is looked at, and how.
+    # The memory that is read, and how.
     "volatile cast": "@ if (t < 32) { while (*(volatile int *)word == 0); } if (t == 32) *word = 1;",
     "volatile reference": "@ volatile int &f = *word; if (t < 32) { while (f == 0); } if (t == 32) f = 1;",
     "plain": "@ if (t < 32) { while (word[0] == 0) __threadfence_block(); } if (t == 32) word[0] = 1;",
@@ -98,7 +98,7 @@ _WAITS = {
             int v; asm volatile("ld.acquire.gpu.global.b32 %0, [%1];" : "=r"(v) : "l"(p) : "memory"); return v;
         }
         @ if (t < 32) { for (;;) { if (seen(word)) break; } } if (t == 32) *flag = *word = 1;""",
-    # Where the wait is.
+    # The place of the wait.
     "helper": "__device__ void wait(volatile int *f) { while (*f == 0); }\n@ if (t < 32) wait(flag);" + _RAISE,
     "helper raises": """
         __device__ void wait(volatile int *f) { while (*f == 0); }
@@ -268,7 +268,7 @@ _WAITS = {
 }
 
 _FINE = {
-    # Nothing that others write decides, or the lane itself gets on.
+    # No memory that others write decides, or the lane itself makes progress.
     "counts": "@ for (int i = 0; i < n; ++i) out[i] += 1;",
     "counts down": "@ int i = out[t]; while (i > 0) { i -= 2; out[t] = i; }",
     "bounded": "@ int turns = 0; while (*flag == 0 && turns < 1000) ++turns; if (t == 32) *flag = 1;",
@@ -340,7 +340,7 @@ _FINE = {
     "cuckoo": "@ int key = t; while (key != -1) { key = atomicExch(&word[key % n], key); }",
     "draws": "@ for (;;) { int i = atomicAdd(word, 1); if (i >= n) break; out[i] = t; }",
     "takes": "@ int left; while ((left = atomicSub(word, 1)) > 0) out[left] = t;",
-    # All threads go round together.
+    # All threads loop together.
     "rounds": """
         @ __shared__ int left;
         if (t == 0) left = n;
@@ -358,7 +358,7 @@ _FINE = {
         while (depth > 0) { __syncthreads(); if (t == 0) depth = depth - 1; __syncthreads(); }""",
     "local": "@ volatile int left = 8; while (left > 0) left = left - 1; out[t] = left;",
     "own element": "@ while (word[t] > 0) { word[t] -= 1; out[t] += 1; }",
-    # Others end it that are in no wavefront with the lanes that wait.
+    # Threads of other wavefronts end the wait.
     "grid barrier": """
         @ __syncthreads();
         if (t == 0) { atomicAdd(word, 1); while (atomicAdd(word, 0) < gridDim.x); }

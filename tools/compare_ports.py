@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compare what two versions of hipport make of the same code: the ported bytes, and what is found where.
+"""Compare the results of two versions of hipport on the same code: the ported bytes, and the findings' places.
 
     python tools/compare_ports.py record before.json.gz [TREE…]     with one version: the fixtures, and these trees
     python tools/compare_ports.py record after.json.gz [TREE…]      with the other
     python tools/compare_ports.py compare before.json.gz after.json.gz
 
-A finding is its rule, place, certainty and outcome; its words do not count, unless `--messages` is given. What it edits
-shows in the bytes. The exit status of `compare` is 1 where something differs.
+A finding is its rule, place, certainty and outcome; its text does not count, unless `--messages` is given. Its edits
+show in the bytes. The exit status of `compare` is 1 if anything differs.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from hipport.testing import fixtures
 from hipport_passes import PASSES
 
 FIXTURES = Path(__file__).parent.parent / "fixtures"
-#: Lines of one text's difference that are printed.
+#: The number of printed lines of one text's difference.
 _MOST_LINES = 40
 
 
 class Made(TypedDict):
-    """What became of a tree: the texts of the files that changed or were made, by path, and the findings."""
+    """The results for a tree: the texts of the files that changed or were made, by path, and the findings."""
 
     texts: dict[str, str]
     found: list[list[str]]

@@ -3,7 +3,7 @@
 
     python tools/decisions.py new AREA "Title"     an empty page with the next number
     python tools/decisions.py take AREA < TEXT     a page for each section `## Title` of TEXT, as somebody wrote it
-    python tools/decisions.py areas                the areas that there are
+    python tools/decisions.py areas                the existing areas
 
 A page reads:
 
@@ -30,7 +30,7 @@ _HEAD = re.compile(
 
 
 def pages() -> Iterator[tuple[Path, re.Match[str]]]:
-    """Yield each page with its head. Raises ValueError for one that is not written so."""
+    """Yield each page with its head. Raises ValueError for a page in another form."""
     for path in sorted(PAGES.glob("[0-9]*.md")):
         head = _HEAD.match(path.read_text(encoding="utf-8"))
         if head is None:

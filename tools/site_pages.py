@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pages of the site that are made of code and fixtures when it is built: commands, passes, rules, pitfalls.
+"""Pages of the site that are generated from code and fixtures when it is built: commands, passes, rules, pitfalls.
 
-mkdocs calls `on_files` (see `hooks` in mkdocs.yml). The pages are written nowhere, so they are never stale.
+mkdocs calls `on_files` (see `hooks` in mkdocs.yml). The pages are not written to disk, so they are never stale.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ ROOT = Path(__file__).resolve().parent.parent
 FIXTURES = ROOT / "fixtures"
 TABLES = ROOT / "passes" / "hipport_passes"
 
-#: Fixtures longer than this are shown around the first place that the rule finds.
+#: Longer fixtures are shown only around the first place that the rule finds.
 _LINES = 40
 _AROUND = 8
 _CERTAINTIES = {
@@ -60,7 +60,7 @@ def _commands(group: click.Command, name: str) -> Iterator[tuple[str, click.Comm
 
 
 def pitfalls() -> str:
-    """Return the page of what breaks on AMD."""
+    """Return the page of pitfalls."""
     entries: list[dict[str, Any]] = load(TABLES / "pitfalls.toml")["entry"]
     parts = [
         "# What breaks on AMD, and how it ends",
@@ -101,7 +101,7 @@ def rules() -> dict[str, str]:
 
 @cache
 def rule_names() -> dict[str, list[Path]]:
-    """Return every rule that a fixture shows, with those fixtures, the shortest first."""
+    """Return every rule in the fixtures, with its fixtures, the shortest first."""
     shown: dict[str, set[Path]] = defaultdict(set)
     for expected in sorted(FIXTURES.glob("*/*.findings")):
         before = next(expected.parent.glob(f"{expected.name.removesuffix('.findings')}.before.*"))
@@ -112,7 +112,7 @@ def rule_names() -> dict[str, list[Path]]:
 
 
 def _examples(each: Pass[Any]) -> dict[str, tuple[testing.Fixture, list[Reported]]]:
-    """The shortest fixture of each kind, with what is reported of that kind in it."""
+    """Return the shortest fixture of each kind, with its findings of that kind."""
     done: dict[Path, tuple[testing.Fixture, Sequence[Reported]]] = {}
     found: dict[str, tuple[testing.Fixture, list[Reported]]] = {}
     for rule, paths in rule_names().items():
@@ -174,12 +174,12 @@ def _fence(language: str, text: str) -> str:
 
 
 def _code(message: str) -> str:
-    """A message as text of Markdown: nothing in it is markup."""
+    """Return a message as plain text in Markdown: nothing in it is markup."""
     return re.sub(r"([\\`*_{}\[\]<>#|])", r"\\\1", " ".join(message.split()))
 
 
 def _plain(doc: str) -> str:
-    """A docstring as Markdown: its `code` stays, and what looks like HTML or a link is text."""
+    """Return a docstring as Markdown: its `code` stays, and text that looks like HTML or a link is escaped."""
     parts = re.split(r"(`[^`]*`)", doc)
     return "".join(part if index % 2 else re.sub(r"([<\[\]*_])", r"\\\1", part) for index, part in enumerate(parts))
 
@@ -205,7 +205,7 @@ def decisions() -> str:
 
 
 def on_files(files: Any, config: Any) -> Any:
-    """Add the generated pages to the site; those of single rules are found by search and links, not in the menu."""
+    """Add the generated pages to the site; pages of single rules are in the search and in links, not in the menu."""
     from mkdocs.structure.files import File, InclusionLevel
 
     for path, text in pages().items():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What hipport makes of whole repositories: the tables of docs/repositories.md, a row for each clone.
+"""hipport's results for whole repositories: the tables of docs/repositories.md, with a row for each clone.
 
     python tools/survey_repositories.py CLONE… [--build gfx942,gfx1100] [--jobs N] [--keep DIR]
 
@@ -44,7 +44,7 @@ def commit_of(clone: Path) -> str:
 
 @dataclass(frozen=True)
 class Row:
-    """What is known of one clone; `surveyed` is the day. Counts of warp code are found, rewritten and reported."""
+    """The results for one clone; `surveyed` is the day. Counts of warp code are found, rewritten and reported."""
 
     name: str
     commit: str
@@ -98,7 +98,7 @@ def tables(rows: Sequence[Row]) -> str:
 
 
 def became(ported: Ported, places: Sequence[tuple[Path, Span]]) -> str:
-    """Return how many places there are, and how many were rewritten and reported."""
+    """Return the number of places, and of those rewritten and reported."""
     applied: dict[Path, list[Span]] = {}
     said: dict[Path, list[Span]] = {}
     for found in ported.reported:
@@ -166,7 +166,7 @@ def survey(clone: Path, archs: str, jobs: int | None, keep: Path | None) -> Row:
 def compiled(
     clone: Path, archs: Sequence[str], jobs: int | None, keep: Path | None
 ) -> tuple[tuple[str, ...], dict[str, str]]:
-    """Compile the clone and a ported copy; return how many units of each went through, and why others did not."""
+    """Compile the clone and a ported copy; return how many units of each compiled, and why others did not."""
     target = hipport.Target(tuple(archs))
     with nullcontext(str(keep)) if keep else tempfile.TemporaryDirectory() as folder:
         out = Path(folder, clone.name)
@@ -186,7 +186,7 @@ def compiled(
 
 
 def units(built: Built) -> str:
-    """Return of how many units each target was compiled."""
+    """Return the number of compiled units for each target."""
     device = {(each.path, each.owner) for each in built.compiled if each.target != "host"}
     done: dict[str, list[bool]] = {}
     for each in built.compiled:
@@ -198,7 +198,7 @@ def units(built: Built) -> str:
 
 
 def failures(built: Built) -> dict[str, str]:
-    """Return what did not compile, each with the first error of the compiler."""
+    """Return the units that did not compile, each with the compiler's first error."""
     found = {str(each.path): each.why for each in built.not_built}
     for each in built.compiled:
         errors = [message for message in each.messages if message.severity == "error"]

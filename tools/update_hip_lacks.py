@@ -5,10 +5,10 @@
     tools/update_hip_lacks.py            write the table
     tools/update_hip_lacks.py --check    say whether it is what would be written; exit status 1 if not
 
-Compilers are asked, with the headers that are there, HIP 6.4's: a name is had where `using ::name;` compiles behind all
-headers of a kind. Of functions of textures and surfaces, which have overloads, it is asked how many arguments HIP
-takes. What HIP has since then is had: what HIPIFY 7.0.2 makes of CUDA's names (api_names.toml), and the names in LATER.
-Needs hipcc, as `hipport build` finds it, and a compiler for the executor.
+Compilers decide, with the installed headers, HIP 6.4's: a name exists if `using ::name;` compiles after all headers of
+a kind. For functions of textures and surfaces, which have overloads, the numbers of HIP's arguments are tested. Names
+that HIP has since then also count as existing: HIPIFY 7.0.2's names for CUDA's (api_names.toml), and the names in
+LATER. Needs hipcc, as `hipport build` finds it, and a compiler for the executor.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ hip/hip_ext.h hip/hiprtc.h hip/library_types.h hip/hip_bfloat16.h hip/hip_math_c
 hipfft/hipfft.h hiprand/hiprand.h hiprand/hiprand_kernel.h hipsparse/hipsparse.h hipsolver/hipsolver.h
 hipblaslt/hipblaslt.h
 """.split()
-#: Headers of C and C++ whose names are nobody's in particular.
+#: Headers of C and C++, whose names do not count.
 STANDARD = "cfenv cmath cstddef cstdint cstdio cstdlib cstring climits ctime cassert".split()
 #: Functions of which overloads are compared by their number of arguments.
 BY_ARGUMENTS = re.compile(r"(?:surf|tex)(?:\d|Cube)\w*")
@@ -43,13 +43,13 @@ MOST_ARGUMENTS = 10
 #: Functions of the device that HIP has since ROCm 7.0.
 LATER = re.compile(r"__syncwarp|__reduce_\w+_sync")
 NAMES = ROOT / "passes" / "hipport_passes" / "names" / "api_names.toml"
-# A function's type is not all: it may be a template that takes its type from the first argument, or is told it.
+# A function's type is not sufficient: it may be a template with a deduced or explicit type.
 _FORMS = (("", "any"), ("", "to"), ("", "value"), ("<float>", "any"), ("<float>", "values"))
 _ANY = """struct Any { template <class T> __host__ __device__ operator T() const; };
 """
 _WORD = re.compile(r"\b[A-Za-z_]\w*\b")
 _MARK = re.compile(r'# \d+ "([^"]*)"')
-# The executor's own, types that are never complete, and what every compiler has.
+# The executor's own names, types that are never complete, and names that every compiler has.
 _OWN = re.compile(r"(?:simt|SIMT_|Simt|cu[a-z]+[A-Z]|__builtin_)\w*|CUDA\w+|nullptr_t|_Float16")
 _HEAD = """\
 # Names that the executor's headers declare for ports and HIP lacks, and functions that HIP has with other numbers of
@@ -59,7 +59,9 @@ _HEAD = """\
 
 
 def compared(hipcc: Sequence[str], executor: Sequence[str]) -> tuple[list[str], dict[str, list[int]]]:
-    """Return the names that HIP lacks, and the numbers of arguments that HIP takes where the executor takes others."""
+    """Return the names that HIP lacks, and the numbers of arguments that HIP accepts if they differ from the
+    executor's.
+    """
     source = "".join(f"#include <{each}>\n" for each in HEADERS)
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
@@ -111,7 +113,7 @@ def _words(executor: Sequence[str], folder: Path, source: str) -> list[str]:
 
 
 def _mentioned(hipcc: Sequence[str], folder: Path, source: str) -> set[str]:
-    """Return the words of HIP's headers: what is left out for another compilation is had in that."""
+    """Return the words of HIP's headers, including parts that are left out in this compilation."""
     done = _run(hipcc, folder, source, "-E")
     found: set[str] = set()
     for path in {mark[1] for line in done.stdout.splitlines() if (mark := _MARK.match(line))}:
@@ -121,7 +123,7 @@ def _mentioned(hipcc: Sequence[str], folder: Path, source: str) -> set[str]:
 
 
 def _errors(done: subprocess.CompletedProcess[str], first: int) -> set[int]:
-    """Return the numbers of the lines, from `first` on, that a compiler refuses."""
+    """Return the numbers of the lines, from `first` on, that a compiler rejects."""
     return {int(line) - first for line in re.findall(r"asked\.cpp:(\d+):\d+: (?:fatal )?error: ", done.stderr)}
 
 
@@ -132,7 +134,7 @@ def _declared(command: Sequence[str], folder: Path, source: str, names: Sequence
 
 
 def _arguments(command: Sequence[str], folder: Path, source: str, names: Sequence[str]) -> dict[str, set[int]]:
-    """Return with how many arguments each function may be called."""
+    """Return the possible numbers of arguments of each function."""
     head = source + _ANY + "__device__ void asked(Any any, int* to, float value, float* values) {\n"
     calls, lines = [], []
     for name in names:
@@ -162,7 +164,7 @@ def text_of(names: Iterable[str], arguments: dict[str, list[int]]) -> str:
 
 
 def commands() -> tuple[list[str], list[str]] | None:
-    """Return how to compile with HIP's headers, and with the executor's; None without hipcc."""
+    """Return the commands that compile with HIP's headers, and with the executor's; None without hipcc."""
     found = max(toolchains.find(os.environ), key=lambda each: each.hip, default=None)
     if found is None:
         return None

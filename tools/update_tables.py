@@ -9,8 +9,8 @@ SOURCES is a folder with HIPIFY's sources or its source archive. On Debian and U
 hipify` brings the archive, `hipify_<release>….orig.tar.xz`; upstream publishes the same as tag `rocm-<release>` of
 ROCm/HIPIFY. Without SOURCES, --check says that it checked nothing.
 
-HIPIFY keeps a fact in up to four maps; here it is one row. What it marks as unsupported gets no HIP name: those that it
-has there are invented.
+HIPIFY keeps a fact in up to four maps; here it is one row. Names that it marks as unsupported get no HIP name: those in
+its maps are invented.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from pathlib import Path
 
 PASSES = Path(__file__).parent.parent / "passes/hipport_passes/names"
 
-# Of HIPIFY's maps: the ones whose names are ported, by the word in the name of the file that they are in.
+# HIPIFY's maps whose names are ported, by a word in the name of their file.
 AREAS = (
     "Runtime",
     "Driver",
@@ -45,7 +45,7 @@ AREAS = (
 # hipDNN, which HIPIFY maps cuDNN to, is not part of ROCm; no release has it.
 WITHOUT_HIP = ("DNN",)
 
-# The oldest release that hipport ports to: what was there by then needs no `since`.
+# The oldest release that hipport ports to: names that it has need no `since`.
 OLDEST = (5, 2)
 
 _ROW = re.compile(r'^\s*\{"([^"]+)",\s*\{"([^"]*)",\s*"[^"]*",\s*CONV_(\w+),\s*API_\w+,([^}]*)\}\}', re.MULTILINE)
@@ -58,16 +58,16 @@ _NO_HIP = {"HIP_UNSUPPORTED", "UNSUPPORTED"}
 
 @dataclass
 class Maps:
-    """What HIPIFY knows: per area the names with their HIP name or None, the headers, and the releases of HIP names."""
+    """HIPIFY's facts: per area the names with their HIP name or None, the headers, and the releases of HIP names."""
 
     names: dict[str, dict[str, str | None]] = field(default_factory=lambda: {area: {} for area in AREAS})
     headers: dict[str, str | None] = field(default_factory=dict)
-    #: HIP name: the release it came with and the one it went with, 0 where there is none, as 1000 * major + 10 * minor
+    #: HIP name: its first and its last release, 0 if there is none, as 1000 * major + 10 * minor
     releases: dict[str, tuple[int, int]] = field(default_factory=dict)
 
 
 def read(files: dict[str, str]) -> Maps:
-    """Return what the C++ sources `files` (name: text) say. Raises ValueError when they are not HIPIFY's."""
+    """Return the maps in the C++ sources `files` (name: text). Raises ValueError if they are not HIPIFY's."""
     maps = Maps()
     for name, text in sorted(files.items()):
         match = re.fullmatch(r"CUDA2HIP(?:_([A-Za-z0-9]+)_.*)?\.cpp", name)
@@ -81,7 +81,7 @@ def read(files: dict[str, str]) -> Maps:
                     maps.headers[cuda] = hip if supported else None
             elif area in maps.names and not (area == "CUB" and cuda == "cub"):
                 supported = supported and area not in WITHOUT_HIP and bool(_WORD.fullmatch(hip))
-                # A name that one map has and another says is unsupported is there.
+                # A name that one map has and another marks as unsupported counts as supported.
                 maps.names[area][cuda] = hip if supported else maps.names[area].get(cuda)
     if not maps.headers or not all(maps.names.values()):
         raise ValueError("these are not the sources of HIPIFY, or not of a release with maps that are understood")
@@ -152,7 +152,7 @@ def _wrapped(words: list[str], width: int = 118) -> Iterator[str]:
 def sources(path: Path) -> tuple[dict[str, str], str]:
     """Return the C++ files that have maps, and the release: from the name of the folder, or of the one in the archive.
 
-    Raises OSError, tarfile.TarError, and ValueError where the release cannot be told.
+    Raises OSError, tarfile.TarError, and ValueError if the release is unknown.
     """
     files: dict[str, str] = {}
     if path.is_dir():
@@ -160,7 +160,7 @@ def sources(path: Path) -> tuple[dict[str, str], str]:
         for file in (path / "src").glob("CUDA2HIP*.cpp"):
             files[file.name] = file.read_text()
         if not re.search(r"\d+\.\d+", name):
-            # A checkout: its change log names the release that it is of, or becomes.
+            # A checkout: its change log names its release, or the next one.
             name = re.findall(r"^## HIPIFY for ROCm (\S+)", (path / "CHANGELOG.md").read_text(), re.MULTILINE)[0]
     else:
         with tarfile.open(path) as archive:

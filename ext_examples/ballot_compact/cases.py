@@ -27,7 +27,7 @@ CASES = {
 
 
 def inputs(rng, n, block=128, dtype="float32", only=None, stride=0, keys=7, nan=False):
-    # Small integers, so that the limits are met exactly.
+    # Small integers, so that some elements equal the limits.
     x = rng.integers(-9, 10, n)
     if only:
         inside = (np.arange(n) >= only[0]) & (np.arange(n) < only[1])

@@ -25,7 +25,7 @@ CASES = {
 
 
 def inputs(rng, n, threshold=0.0, block=256, dtype="float32", only=None):
-    # Multiples of 1/8, so that the threshold is met exactly, and no type rounds.
+    # Multiples of 1/8, so that some elements equal the threshold, and no type rounds.
     x = np.round(rng.standard_normal(n) * 8) / 8
     if only:
         inside = (np.arange(n) >= only[0]) & (np.arange(n) < only[1])

@@ -39,7 +39,7 @@ def inputs(rng, shape, act="lrelu", dtype="float32", bias=True, gain=1.0, transp
 def call(fused_act, x, bias, grad_y, act, gain, transpose):
     x.requires_grad_()
     bias.requires_grad_()
-    # A transposed view of x has as many channels as x has rows: the bias does not fit it and stays out.
+    # A transposed view of x has as many channels as x has rows: the bias does not fit it and is omitted.
     view, b = (x.t(), None) if transpose else (x, bias)
     y = fused_act.fused_act(view, b if b is not None and b.numel() else None, act, gain=gain)
     y.backward(grad_y)
@@ -68,7 +68,7 @@ def reference(x, bias, grad_y, act, gain, transpose):
 
 
 def tolerance(shape, dtype="float32", **_):
-    # __expf and __fdividef are good to a few ulp here; half rounds the result and each summand of grad_bias.
+    # __expf and __fdividef are accurate to a few ulp here; half rounds the result and each summand of grad_bias.
     relative = {"float16": 2e-3, "float32": 1e-5, "float64": 1e-13}[dtype]
     rows = int(np.prod(shape[:-1]))
     return {"y": (relative, relative), "grad_x": (relative, relative), "grad_bias": (relative, relative * max(1, rows) ** 0.5)}

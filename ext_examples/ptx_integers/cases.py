@@ -247,7 +247,7 @@ def lane_rows(warp):
                 *(sum(warp[lane // width * width : lane + 1]) for width in (32, 16, 4)),
                 warp[lane + 3 if lane < 29 else lane],
                 warp[lane ^ 21],
-                # An index beyond the eight counts from their first again; its predicate still says yes: it is within.
+                # An index of eight or more wraps to the first; its predicate is still true: it is within.
                 warp[first | value & 7],
                 1,
                 sum((other & 3 == value & 3) << i for i, other in enumerate(warp)),
@@ -266,7 +266,7 @@ def rounded(x, y):
     with np.errstate(all="ignore"):
         half = x.astype("float16")
         narrow = y.astype("float32")
-        # Towards zero: one step back where the nearest is farther out.
+        # Towards zero: one step back if the nearest value is farther from 0.
         out = np.abs(narrow.astype("float64")) > np.abs(y)
         narrow = np.where(out, np.nextafter(narrow, np.float32(0)), narrow)
     exact = np.nan_to_num(x.astype("float64"), nan=0.0)
@@ -278,7 +278,7 @@ def rounded(x, y):
         np.clip(np.rint(exact), 0, 255),
     ]
     bits = [half.view("uint16").astype("int64"), half.astype("float32").view("uint32"), narrow.view("uint32")]
-    # What becomes a half, or was one, has all bits but the sign as its NaN; a double's keeps its upper bits.
+    # A NaN that is or was a half has all bits but the sign set; a double's NaN keeps its upper bits.
     bits[0] = np.where(np.isnan(x), 0x7FFF, bits[0])
     bits[1] = np.where(np.isnan(x), 0x7FFFFFFF, bits[1])
     return np.stack([row.astype("int64") for row in rows + bits])

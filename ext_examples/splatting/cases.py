@@ -31,12 +31,12 @@ CASES = {
     },
 }
 
-# Gradients by differences: of the smaller cases, and of doubles, whose steps cross no threshold.
+# Finite differences: for the smaller cases, and for doubles, whose steps cross no threshold.
 GRADIENTS = {f"grad_{name}": ("image", "weights", name) for name in ("means", "scales", "quats", "opacities", "colors")}
 GRADIENT_CASES = ("double", "double_wide")
 
 NEAR, ALPHA_MIN, ALPHA_MAX, T_MIN, LOW_PASS = 0.2, 1 / 255, 0.99, 1e-4, 0.3
-# What lies so close to a threshold is not drawn: there, a rounding decides.
+# Inputs this close to a threshold are not drawn, because rounding would decide there.
 MARGIN = 1e-3
 
 
@@ -91,10 +91,10 @@ def call(splatting, means, scales, quats, opacities, colors, view, background, w
 
 
 def _project(means, scales, quats, view, width, height, focal):
-    """Depth, and position and covariance in pixels. Complex numbers go through it unharmed, for derivatives."""
+    """Depth, and position and covariance in pixels. It accepts complex numbers, for derivatives."""
     t = means @ view[:, :3].T + view[:, 3]
     q = quats / np.sqrt((quats**2).sum(-1, keepdims=True))
-    # The columns are what the quaternion makes of the axes: v + 2 w (u × v) + 2 u × (u × v).
+    # The columns are the axes, rotated by the quaternion: v + 2 w (u × v) + 2 u × (u × v).
     w, u = q[:, :1], q[:, 1:]
     columns = []
     for axis in np.eye(3):
@@ -115,7 +115,7 @@ def _project(means, scales, quats, view, width, height, focal):
 
 
 def _visible(depth, centre, seen, opacities, width, height):
-    """The radius, exactly, and as the kernel rounds it; 0 where there is nothing to see."""
+    """The radius, exactly, and as the kernel rounds it; 0 if the Gaussian is not visible."""
     middle = (seen[:, 0, 0] + seen[:, 1, 1]) / 2
     largest = middle + np.sqrt(np.maximum(0, middle**2 - np.linalg.det(seen)))
     with np.errstate(all="ignore"):
@@ -141,7 +141,7 @@ def _alpha(centre, seen, opacity, x, y):
 
 
 def _clear(gaussians, view, width, height, focal):
-    """Which Gaussians keep away from the places where a rounding decides whether they are seen."""
+    """Which Gaussians are far from the thresholds where rounding decides whether they are visible."""
     means, scales, quats, opacities, _ = _exact(gaussians.values())
     depth, centre, seen = _project(means, scales, quats, view.astype("float64"), width, height, focal)
     exact, radius = _visible(depth, centre, seen, opacities, width, height)
@@ -156,7 +156,7 @@ def _clear(gaussians, view, width, height, focal):
     for i in np.flatnonzero(kept & (radius > 0)):
         alpha = _alpha(centre[i], seen[i], opacities[i], x, y)[3]
         kept[i] = all((abs(alpha / limit - 1) > MARGIN).all() for limit in (ALPHA_MIN, ALPHA_MAX))
-    # Depths are the same or well apart.
+    # Depths are equal or clearly different.
     order = np.argsort(depth, kind="stable")
     last = -np.inf
     for i in order[kept[order]]:
@@ -199,7 +199,7 @@ def reference(means, scales, quats, opacities, colors, view, background, weights
     image[:3] += background[:, None, None] * through
     image[3] = through
 
-    # Back to front: what is behind shows by 1 - alpha, in color as in transmittance.
+    # Back to front: color and transmittance behind a Gaussian are multiplied by 1 - alpha.
     behind = np.broadcast_to([*background, 1.0], (height, width, 4)).copy()
     to_projected = np.zeros((len(means), 5))
     grad_opacities, grad_colors = np.zeros(len(means)), np.zeros_like(colors)

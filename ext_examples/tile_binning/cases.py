@@ -44,7 +44,7 @@ def call(tile_binning, triangles, bins, room):
 
 
 def reference(triangles, bins, room):
-    """A triangle and a bin touch unless a side of one of them has the other wholly outside."""
+    """A triangle and a bin touch unless a side of one of them separates it from the other."""
     corners = triangles.reshape(-1, 1, 3, 2).astype("int64")
     low = np.stack(np.meshgrid(np.arange(bins[0]), np.arange(bins[1]), indexing="xy"), -1).reshape(1, -1, 2)
     inside = (corners.max(2) >> 8 >= low) & (corners.min(2) >> 8 <= low)

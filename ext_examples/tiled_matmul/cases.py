@@ -46,7 +46,7 @@ def reference(a, b, bias, grad, backward):
 
 def tolerance(m, k, n, dtype="float32", **_):
     # Sums of K products in float, each product of the order of 1; a half result is then rounded once, and once
-    # more where the bias was added in half.
+    # more if the bias is added in half.
     unit = float(np.finfo(np.float32).eps)
     rounding = 0.0 if dtype == "float32" else float(np.finfo(np.float16).eps)
     return {

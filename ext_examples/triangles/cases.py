@@ -27,7 +27,7 @@ CASES = {
     "double": {"n": 10, "width": 14, "height": 11, "size": 0.7, "nearness": 2.0, "dtype": "float64"},
 }
 
-# By differences. What is seen stays: that is by `seen`, and what is differentiated is by `vertices`.
+# Finite differences. Visibility stays fixed: it comes from `seen`, and `vertices` are varied.
 GRADIENTS = {f"grad_{name}": ("image", "weights", name) for name in ("vertices", "attributes")}
 GRADIENT_CASES = ("double",)
 
@@ -36,7 +36,7 @@ def inputs(
     rng, n, width, height, size=0.3, spread=2.0, nearness=0.0, layers=0, copies=1, mesh=0, broken=False, shift=0.0,
     dtype="float32",
 ):  # fmt: skip
-    # Around a centre, about 120 degrees apart: no needles, whose areas would be mostly rounding.
+    # Around a centre, about 120 degrees apart: the areas of thin triangles would be mostly rounding errors.
     centre = (rng.random((n, 1, 2)) - 0.5) * spread + shift
     angle = (rng.random((n, 1)) + np.arange(3) / 3) * 2 * np.pi * rng.choice([-1, 1], (n, 1))
     angle = angle + rng.uniform(-0.4, 0.4, (n, 3))
@@ -139,7 +139,7 @@ def reference(seen, vertices, attributes, triangles, weights, width, height):
     v, attributes, weights = (a.astype("float64") for a in (vertices, attributes, weights))
     y, x = np.nonzero(ids >= 0)
     corners = triangles[ids[y, x]]
-    # (x, y, w) of the pixel is a sum of those of the corners; what weighs them, made to add up to one, interpolates.
+    # (x, y, w) of the pixel is a weighted sum of those of the corners; the normalized weights interpolate.
     matrix = v[corners][:, :, [0, 1, 3]].transpose(0, 2, 1)
     inverse = np.linalg.inv(matrix) if len(matrix) else matrix
     place = np.stack([(2 * x + 1) / width - 1, (2 * y + 1) / height - 1, np.ones(len(x))], -1)
@@ -167,9 +167,9 @@ def reference(seen, vertices, attributes, triangles, weights, width, height):
 
 
 def tolerance(width, height, size=0.3, mesh=0, dtype="float32", nearness=0.0, **_):
-    # Corners are rounded, and then subtracted from one another: what is left is of the order of the triangle's size.
-    # The gradient is larger the smaller the triangle. It is a sum over pixels, all of them perhaps, in any order: each
-    # addition rounds, and what that comes to grows with the root of their number.
+    # Corners are rounded, and then subtracted from one another: the difference is of the order of the triangle's size.
+    # The gradient grows as the triangle shrinks. It is a sum over pixels, perhaps all of them, in any order: each
+    # addition rounds, and the error grows with the root of their number.
     eps = float(np.finfo(dtype).eps) * (1 + nearness)
     small = min(1.0, 0.1 if mesh else size)
     near = (32 * eps / small, 32 * eps / small)

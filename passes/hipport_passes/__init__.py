@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The passes, in the order they run, and why each stands where it stands."""
+"""The passes in the order in which they run, with the reasons for their places."""
 
 from functools import cache
 from typing import Any
@@ -16,6 +16,7 @@ from hipport_passes.build_files import (
     other_builds,
     shell_builds,
     stale_branches,
+    wave_defines,
 )
 from hipport_passes.compatibility import (
     builtin_declarations,
@@ -91,25 +92,25 @@ from hipport_passes.packages import lock_files, requirements, vendored
 from hipport_passes.python import device_agnostic, device_strings, fp8_python, fp8_settings, lost_imports, python_gates
 
 PASSES: tuple[Pass[Any], ...] = (
-    # What is ported already, of which no other pass changes anything.
+    # First, because no other pass changes code that is ported already.
     backends.PASS,
-    # Other tools, and the parser, see a launch only once its brackets are joined.
+    # Other tools and the parser recognize a launch only once its brackets are joined.
     launch_syntax.PASS,
-    # Kernels that ask for the whole wavefront, before the others make theirs of 32 lanes.
+    # Kernels that ask for the whole wavefront, before other passes divide it into warps of 32 lanes.
     native_waves.PASS,
-    # What an earlier run has taken away, before this one takes more.
+    # Macros that an earlier run replaced, before this run replaces more.
     written_out_macros.PASS,
-    # Before the names in what it writes are looked at, and while guards still name CUDA.
+    # Before the passes that judge names in the code it writes, and while guards still name CUDA.
     inline_ptx.PASS,
-    # By the names that intrinsics have in CUDA, before they get hipport's.
+    # Knows intrinsics by CUDA's names, so it runs before they are renamed.
     lane_masks.PASS,
-    # By the names of what counts bits.
+    # Knows by CUDA's names the functions that count bits.
     wide_shifts.PASS,
-    # By the functions that CUDA has for the least of two numbers.
+    # Knows CUDA's functions for a minimum.
     miscompiled.PASS,
-    # What hipport has helpers for, before `api_names` reports that HIP lacks it.
+    # Provides helpers, before `api_names` reports their functions as lacking in HIP.
     warp_intrinsics.PASS,
-    # Where the threads of a wavefront part, whatever what they do there is called.
+    # Code where lanes diverge, whatever the names in it.
     barriers.PASS,
     warp_synchronous.PASS,
     spin_locks.PASS,
@@ -125,7 +126,7 @@ PASSES: tuple[Pass[Any], ...] = (
     register_keyword.PASS,
     builtin_declarations.PASS,
     pragma_macros.PASS,
-    # Before the word is looked for that such a name seems to lack.
+    # Before `template_keyword`, because such a name seems to lack the keyword.
     definition_arguments.PASS,
     template_keyword.PASS,
     unevaluated.PASS,
@@ -138,94 +139,97 @@ PASSES: tuple[Pass[Any], ...] = (
     min_max.PASS,
     vector_types.PASS,
     vector_members.PASS,
-    # By the names that CUB has in CUDA.
+    # Knows CUB by CUDA's names.
     cub_thrust.PASS,
-    # By CUDA's names or HIP's; they change no name.
+    # These know both CUDA's and HIP's names, and change none.
     launch_bounds.PASS,
     shared_memory.PASS,
     dynamic_parallelism.PASS,
     textures.PASS,
     compute_capability.PASS,
-    # By CUDA's names, which `api_names` leaves to it.
+    # Knows CUDA's names, which `api_names` leaves alone.
     fp8_formats.PASS,
     api_names.PASS,
-    # Of structures by either name.
+    # Members of structures, under CUDA's or HIP's names.
     member_names.PASS,
-    # Of types by either name.
+    # Types under CUDA's or HIP's names.
     merged_types.PASS,
     namespaces.PASS,
-    # What it puts needs headers of PyTorch's, which `headers` does not know.
+    # Its replacements need headers of PyTorch that `headers` does not know.
     pytorch_api.PASS,
-    # Looks at calls by their HIP names.
+    # Knows calls by their HIP names.
     kernel_arguments.PASS,
-    # Before `headers`, which drops what nothing uses.
+    # Before `headers`, which drops unused includes.
     cooperative_groups.PASS,
-    # Once groups, helpers and sizes are what they are to be, and while guards still name CUDA.
+    # After groups, helpers and sizes are ported, and while guards still name CUDA.
     mixed_waves.PASS,
     hip_waves.PASS,
-    # By the names that all passes before have put.
+    # These need the names that all earlier passes wrote.
     helper_includes.PASS,
     headers.PASS,
-    # By the includes that are left.
+    # Judges the remaining includes.
     spaced_includes.PASS,
     literal_suffixes.PASS,
-    shared_min_max.PASS,  # for hipify as well
-    # By the headers of HIP that are included by then.
+    shared_min_max.PASS,  # Also needed for hipify.
+    # Needs to know which headers of HIP are included.
     header_macros.PASS,
-    # By what all files include now.
+    # Needs the final includes of all files.
     nested_includes.PASS,
-    # What no pass has replaced.
+    # Reports the names that no pass has replaced.
     unknown_names.PASS,
-    # Of texts, which no pass renames.
+    # Names in strings, which no pass renames.
     loaded_libraries.PASS,
-    # Launches as they are at last, by the text that hipify will read.
+    # Needs launches in their final form, which hipify will read.
     hipify_launches.PASS,
-    # Last over C++: once a guard names HIP, what it guards looks as if it were ported.
+    # Last of the passes over C++: code in a guard that names HIP looks as if it were ported.
     arch_guards.PASS,
-    # Build scripts; what they already do for ROCm is read first, and `vendored` adds to that.
+    # By what C++ counts lanes by, once that is ported.
+    wave_defines.PASS,
+    # Build scripts. What they already do for ROCm is read first; `vendored` adds to it.
     cpp_extension.PASS,
     build_options.PASS,
-    # What programs ask while they run; a package that it makes optional may be left out of lists.
+    # Checks at run time; a package that they make optional may be left out of requirements.
     python_gates.PASS,
-    # Lists of packages, in setup.py too, whose flags are ported by then.
+    # Lists of packages, also in setup.py, whose flags are ported by now.
     requirements.PASS,
     vendored.PASS,
-    # Of includes that are ported; after `vendored`, which keeps others from hipify.
+    # Needs ported includes; runs after `vendored`, which excludes other files from hipify.
     hipify_reach.PASS,
-    # The rest of Python: what programs name.
+    # The rest of Python: names in programs.
     device_strings.PASS,
     fp8_python.PASS,
     fp8_settings.PASS,
-    # By the names that all passes before have put.
+    # Needs the names that all earlier passes wrote.
     lost_imports.PASS,
-    # Only when asked to; once every device has its right name.
+    # Only on request, and once every device has its right name.
     device_agnostic.PASS,
-    # Build scripts of other languages, which no other pass reads.
+    # Build scripts in other languages, which no other pass reads.
     cmake.PASS,
-    # Of trees that have an option by then.
+    # For trees that have the option USE_HIP by now.
     cmake_settings.PASS,
-    # What a merge has left behind: in CMake's scripts by what they are now, in makefiles before it is ported.
+    # What a merge left behind: CMake scripts are compared once they are ported, makefiles before.
     stale_branches.PASS,
     makefile.PASS,
     shell_builds.PASS,
     other_builds.PASS,
-    # After the lists that they are made of.
+    # After the lists from which lock files are generated.
     lock_files.PASS,
-    # Where it all runs.
+    # Where the programs run.
     containers.PASS,
     devcontainer.PASS,
     kubernetes.PASS,
     workflows.PASS,
 )
 
-#: What the executor has done to an original before its own passes: PTX becomes C++, and what PyTorch has dropped since,
-#: for CUDA too, becomes what it stood for. Without that, most extensions of some years ago have no original to run.
+#: Passes that prepare an original for the executor, before the executor's own passes. PTX becomes C++, and names that
+#: PyTorch has since dropped, for CUDA too, become their replacements. Without that, most extensions that are some years
+#: old have no original that can run.
 BEFORE_EXECUTOR: tuple[Pass[Any], ...] = (inline_ptx.PASS, pytorch_api.PASS)
 
 
 @cache
 def knowledge() -> Knowledge:
-    """Return what builders and verifiers are given of what passes know."""
+    """Return the parts of the passes' knowledge that builders and verifiers need."""
     from hipport_passes.build_files.nvcc_flags import translate
     from hipport_passes.names.headers.header_tables import is_of_hip
     from hipport_passes.packages.vendored import markers

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files that are nested deeply, of each kind, with something of CUDA's innermost."""
+"""Deeply nested files of each kind, with some CUDA innermost."""
 
 from __future__ import annotations
 
-#: For each: the file, what opens a level, what is innermost, what closes a level, and what stands around all of it.
+#: For each: the file, the opening of a level, the innermost text, the closing of a level, and the text around all.
 DEEP: dict[str, tuple[str, bytes, bytes, bytes, bytes, bytes]] = {
     "cpp_parentheses": ("a.cu", b"(", b"__shfl_sync(~0u, x, 0)", b")", b"__global__ void k(int x) { x = ", b"; }\n"),
     "cpp_braces": ("a.cu", b"{", b"__syncwarp();", b"}", b"__global__ void k() ", b"\n"),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Try inputs for a while, in processes, and print how many; keep the smallest of each kind that breaks a law.
+"""Try inputs for a while, in processes, and print their number; keep the smallest of each kind that breaks a law.
 
 python tests/fuzz/fuzz.py --seconds 600 --jobs 2 [--seed N] [--found FOLDER]
 """
@@ -23,21 +23,21 @@ from laws import TARGETS, Tree, broken, suspects
 
 from hipport import Target
 
-#: So many inputs are ported side by side.
+#: The number of inputs that are ported side by side.
 _TOGETHER = 16
-#: Seconds of CPU time that no small input may take, and that of none are waited for.
+#: The CPU seconds that a small input may take, and the limit for any input.
 _SLOW, _ENDLESS = 5, 60
-#: Seconds between two lines on how far it is.
+#: Seconds between two lines of progress.
 _TOLD = 30
 
 
 def signature(problem: str) -> str:
-    """What stays the same of a problem in another input: no offsets, no names that were made up."""
+    """Return the part of a problem that is the same for other inputs: without offsets and invented names."""
     return re.sub(r"\d+|b'.*|'.*'", "", problem)[:120]
 
 
 def smallest(least: Tree, target: Target, wanted: str, seconds: float) -> Tree:
-    """Return a smaller tree that breaks the same law: files are left out, then lines and bytes, while time is left."""
+    """Return a smaller tree that breaks the same law: files, then lines and bytes are left out, while time is left."""
     until = time.process_time() + seconds
 
     def breaks(tree: Tree) -> bool:
@@ -83,7 +83,7 @@ def _without(pieces: list[bytes], still: Callable[[bytes], bool], until: float) 
 
 
 def problems(tree: Tree, target: Target) -> list[str]:
-    """Say which laws a tree breaks; to take long is one of them."""
+    """Return the laws that a tree breaks; the time limit is one of them."""
     start = time.process_time()
     signal.setitimer(signal.ITIMER_VIRTUAL, _ENDLESS)
     try:
@@ -97,7 +97,7 @@ def problems(tree: Tree, target: Target) -> list[str]:
 
 
 class _Endless(BaseException):
-    """It takes too long: no pass may take this for a failure of its own."""
+    """A time limit is exceeded. Not an ordinary exception, so that it does not count as a pass's failure."""
 
 
 def _end(number: int, frame: object) -> None:
@@ -105,7 +105,7 @@ def _end(number: int, frame: object) -> None:
 
 
 def work(number: int, until: float, found: Path, tried: Any, known: Any) -> None:
-    """Try inputs until it is time, and count them."""
+    """Try inputs until the time is over, and count them."""
     signal.signal(signal.SIGVTALRM, _end)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     chance = Random(number)
@@ -136,7 +136,7 @@ def work(number: int, until: float, found: Path, tried: Any, known: Any) -> None
         tried.value += len(given)
 
 
-# Most are for what is asked for mostly.
+# Most inputs are for the most frequent settings.
 _TARGETS = (*TARGETS, *[""] * 6)
 
 
@@ -147,7 +147,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=int(time.time()))
     parser.add_argument("--found", type=Path, default=Path("fuzz-found"))
     options = parser.parse_args()
-    # Whoever ends this process ends those that it has started: daemons go with it, but not by a signal alone.
+    # Whoever ends this process must end its children: daemons end with it, but not by a signal alone.
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(2))
     start = time.time()
     until = start + options.seconds

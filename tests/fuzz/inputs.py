@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Inputs: lines and words of the fixtures' files, put together at random, and broken."""
+"""Inputs: lines and words of the fixtures' files, put together at random, and damaged."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 CORPUS = Path(__file__).parent / "corpus"
 
-#: By what their fixtures end with, the names under which hipport reads files of each kind.
+#: The file names under which hipport reads files of each kind, by the suffixes of their fixtures.
 NAMES = {
     ".cu": "a.cu",
     ".cuh": "a.cuh",
@@ -46,19 +46,19 @@ NAMES = {
     ".devcontainer": ".devcontainer/devcontainer.json",
     ".presets": "CMakePresets.json",
 }
-# Python is a build script, a module or a test; C++ a source or a header.
+# Python is a build script, a module or a test; C++ is a source or a header.
 _ALSO = {
     ".py": ("setup.py", "a.py", "tests/test_a.py"),
     ".cu": ("a.cu", "a.cuh", "a.h"),
     ".cmake": ("CMakeLists.txt", "cmake/a.cmake"),
 }
-# What a comment is, in files of each kind that have some; in most it begins with a number sign.
+# Comments in files of each kind; in most kinds they begin with a number sign.
 _REMARKS = {
     **dict.fromkeys((".cu", ".cuh", ".h", ".c", ".cpp", ".rs"), (b"/* %s */", b"// %s\n")),
     **dict.fromkeys((".ipynb", ".md", ".presets", ".devcontainer"), ()),
 }
 
-# What may stand for a blank, and what lines may stand in, in files of each kind: much of it stays a program.
+# Replacements for a blank, and text around lines, in files of each kind; many results stay valid programs.
 _CPP, _PYTHON, _SHELL, _YAML = (
     (
         (b"/**/", b"\\\n", b"\n", b"// c\n", b" /* a\n b */ "),
@@ -117,7 +117,7 @@ _FORMS: dict[str, tuple[tuple[bytes, ...], tuple[bytes, ...]]] = {
 
 _TOKEN = re.compile(rb"[A-Za-z_][\w]*|\d+|[ \t]+|\r?\n|[^\w\s]")
 
-#: What breaks programs that read text.
+#: Text that breaks programs which read text.
 ODD = (
     *rb"""' " ` \"\"\" R"( ( ) { } [ ] < > # // /* */ ; : , $ ${ $( $< @ % = == && | ! ? <<EOF lambda:""".split(),
     *(
@@ -130,9 +130,9 @@ ODD = (
 
 
 class Seeds(NamedTuple):
-    """What the fixtures of one kind of file have."""
+    """The fixtures of one kind of file."""
 
-    #: The lines of each file; and files that are short.
+    #: The lines of each file; and short files.
     files: tuple[tuple[bytes, ...], ...]
     short: tuple[bytes, ...]
     lines: tuple[bytes, ...]
@@ -141,13 +141,13 @@ class Seeds(NamedTuple):
 
 @cache
 def seeds() -> dict[str, Seeds]:
-    """What there is of each kind."""
+    """Return the seeds of each kind."""
     texts: dict[str, list[bytes]] = {}
     for path in sorted(FIXTURES.rglob("*")):
         suffix = path.suffix
         if path.is_file() and suffix in NAMES and ".after" not in path.name:
             texts.setdefault(suffix, []).append(path.read_bytes())
-    # What broke a law is near to what else may.
+    # Inputs similar to one that broke a law may break another.
     kinds = {name: suffix for suffix in texts for name in _names(suffix)}
     for path in sorted(CORPUS.rglob("*")):
         kind = kinds.get(path.name)
@@ -168,7 +168,7 @@ def _names(suffix: str) -> tuple[str, ...]:
 
 
 class Chance(Protocol):
-    """Where choices come from: random numbers, or Hypothesis, which makes a failing input smaller by them."""
+    """The source of choices: random numbers, or Hypothesis, which reduces a failing input through them."""
 
     def choice(self, among: Sequence[Any]) -> Any: ...
 
@@ -176,7 +176,7 @@ class Chance(Protocol):
 
 
 class Random:
-    """Choices by random numbers, ten times as fast as Hypothesis's."""
+    """Choices by random numbers, ten times as fast as Hypothesis."""
 
     def __init__(self, seed: int) -> None:
         self.random = random.Random(seed)
@@ -206,7 +206,7 @@ def trees(draw: Any) -> dict[str, bytes]:
 
 
 def tree(chance: Chance) -> dict[str, bytes]:
-    """Make a file of some kind, or some that belong together now and then."""
+    """Make a file of some kind, or occasionally several connected files."""
     kinds = [chance.choice(_KINDS)]
     if chance.number(0, 7) == 0:
         kinds += [chance.choice(_KINDS) for _ in range(chance.number(1, 3))]
@@ -230,14 +230,14 @@ def _file(chance: Chance, kind: str) -> bytes:
         elif how == 1:
             text = _within(chance, kind, text)
         else:
-            # Of another kind of file, now and then.
+            # Occasionally of another kind of file.
             other = seeds()[chance.choice(_KINDS)] if chance.number(0, 15) == 0 else own
             text = _changed(chance, other, text)
     remarks = _REMARKS.get(kind, (b"# %s\n",))
     for number in range(chance.number(0, 2) if remarks and chance.number(0, 3) == 0 else 0):
         place = _place(chance, text)
         text = text[:place] + chance.choice(remarks) % (b"kept%d" % number) + text[place:]
-    # Of each kind of line ending, and with a byte-order mark: now and then.
+    # Occasionally with another kind of line ending, or a byte-order mark.
     odd = chance.number(0, 23)
     if odd == 1:
         text = b"\xef\xbb\xbf" + text
@@ -246,7 +246,7 @@ def _file(chance: Chance, kind: str) -> bytes:
     return text
 
 
-# C++ and Python are half of it.
+# Half of the files are C++ and Python.
 _KINDS = sorted([*NAMES, *[".cu"] * 6, *[".py"] * 4, *[".cmake"] * 2, ".mk", ".sh"])
 
 
@@ -265,13 +265,13 @@ def _text(chance: Chance, own: Seeds) -> bytes:
 
 
 def _place(chance: Chance, text: bytes) -> int:
-    """Return where some token ends."""
+    """Return the end of a random token."""
     token = _TOKEN.search(text, chance.number(0, len(text)))
     return token.end() if token else len(text)
 
 
 def _spelled(chance: Chance, kind: str, text: bytes) -> bytes:
-    """Put something else for a few blanks."""
+    """Replace a few blanks."""
     for _ in range(chance.number(1, 3)):
         blank = re.compile(rb"[ \t]+").search(text, chance.number(0, len(text)))
         if blank is not None:
@@ -280,7 +280,7 @@ def _spelled(chance: Chance, kind: str, text: bytes) -> bytes:
 
 
 def _within(chance: Chance, kind: str, text: bytes) -> bytes:
-    """Put something around a few lines, or around all."""
+    """Put text around a few lines, or around all."""
     lines = text.splitlines(keepends=True)
     start = chance.number(0, len(lines))
     end = start + chance.number(1, 8)
@@ -293,7 +293,7 @@ def _within(chance: Chance, kind: str, text: bytes) -> bytes:
 
 
 def _changed(chance: Chance, own: Seeds, text: bytes) -> bytes:
-    """Take out, repeat, replace or put in a few tokens, or leave off an end."""
+    """Remove, repeat, replace or insert a few tokens, or cut off the end."""
     start = end = _place(chance, text)
     for _ in range(chance.number(0, 6)):
         token = _TOKEN.match(text, end)
@@ -302,10 +302,10 @@ def _changed(chance: Chance, own: Seeds, text: bytes) -> bytes:
     if how == 6:
         return text[:start] if chance.number(0, 1) else text[start:]
     if how == 7:
-        # Deep, or much of the same.
+        # Deeply nested, or many repetitions.
         return text[:end] + text[start:end] * chance.number(1, 60) + text[end:]
     if how == 8:
-        # In another place.
+        # Moved to another place.
         rest = text[:start] + text[end:]
         place = _place(chance, rest)
         return rest[:place] + text[start:end] + rest[place:]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What holds of every input, however odd: the laws, checked with all passes together."""
+"""Properties of every input, however odd: the laws, checked with all passes together."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from hipport.syntax.shell import Markdown
 #: A tree: the bytes of its files by their paths.
 Tree = Mapping[str, bytes]
 
-#: What a tree is ported to, by the name that ends the name of its case in the corpus, behind an `@`.
+#: The target of a tree, by the suffix after `@` in the name of its case in the corpus.
 TARGETS = {
     "": Target(),
     "agnostic": Target(device_agnostic=True),
@@ -37,28 +37,28 @@ TARGETS = {
     "gfx1100": Target(archs=("gfx1100",)),
 }
 
-#: Words that inputs have in comments, to be found again.
+#: Words in the inputs' comments that must be found again.
 REMARK = re.compile(rb"\bkept\d+\b")
 
 
 class Broken(NamedTuple):
-    """A law that does not hold, with the rule or file at fault."""
+    """A law that does not hold, with the responsible rule or file."""
 
     what: str
-    #: Of which file; None where that is not known.
+    #: The path of the file; None if it is unknown.
     path: PurePath | None = None
 
 
 def broken(tree: Tree, target: Target | None = None) -> list[str]:
-    """Say which laws a tree breaks, each with the rule or file at fault; empty where it breaks none."""
+    """Return the laws that a tree breaks, each with the responsible rule or file; empty if there are none."""
     return [each.what for each in _broken(tree, target)]
 
 
 def suspects(trees: Sequence[Tree], target: Target | None = None) -> list[Tree]:
-    """Return those of the trees that seem to break a law.
+    """Return the trees that seem to break a law.
 
-    They are ported side by side, which takes half of the time. All of them together are one more where no single one
-    is at fault.
+    They are ported side by side, which halves the time. If no single one is responsible, all of them are returned as
+    one more tree.
     """
     number_of: dict[str, int] = {}
     together: dict[str, bytes] = {}
@@ -78,7 +78,7 @@ def suspects(trees: Sequence[Tree], target: Target | None = None) -> list[Tree]:
 
 
 def _beside(name: str, number: int) -> str:
-    """Return a path for a file of one of several trees; what is known by a folder at the root stays there."""
+    """Return a path for a file of one of several trees; folders known by their place at the root stay there."""
     folder, _, rest = name.partition("/")
     if folder == ".github":
         return f".github/workflows/{number}.yml"
@@ -86,7 +86,7 @@ def _beside(name: str, number: int) -> str:
 
 
 def _broken(tree: Tree, target: Target | None, part: Callable[[PurePath], str] = lambda path: "") -> list[Broken]:
-    """Say which laws a tree breaks; by `part`, files have to do with each other or have not."""
+    """Return the laws that a tree breaks; `part` tells which files are connected."""
     try:
         ported = rewrite(tree, target=target, jobs=1)
     except Conflict as conflict:
@@ -102,15 +102,15 @@ def _broken(tree: Tree, target: Target | None, part: Callable[[PurePath], str] =
 
 
 def _fails_nowhere(ported: Ported) -> Iterator[Broken]:
-    """No pass raises, and no edits of a pass conflict."""
+    """Check that no pass raises, and no edits of a pass conflict."""
     for each in ported.failures:
         yield Broken(f"exception: {each.rule}: {each.reason}", each.path)
 
 
 def _drops_nothing(ported: Ported) -> Iterator[Broken]:
-    """In text without errors of syntax, no edit is taken back for the errors that it makes.
+    """Check that, in text without syntax errors, no edit is dropped because of errors that it causes.
 
-    Much that is no C++ is some to its parser; there, the laws over the fixtures hold it.
+    The parser accepts much text that is not C++; for that, the laws over the fixtures apply.
     """
     before = ported.before.by_path
     for each in ported.reported:
@@ -119,10 +119,11 @@ def _drops_nothing(ported: Ported) -> Iterator[Broken]:
 
 
 def _adds_no_errors(before: Source, after: Source) -> Iterator[Broken]:
-    """No file without errors of syntax has some after, and each that was text is text.
+    """Check that a file without syntax errors has none after the port, and that text stays text.
 
-    In C++ with errors, what a parser makes of a place depends on all others, and their number says nothing. Nor is it
-    one of C++'s that the parser finds behind a comment alone, as in `DE half t;` behind an `#include` with one.
+    In C++ with errors, a parser's reading of one place depends on all others, and the number of errors means nothing.
+    Nor does an error count that the parser finds only because of a comment, as in `DE half t;` after an `#include` with
+    one.
     """
     if _fresh(_unmarked(after)).errors and _is_sound(_fresh(before), after):
         yield Broken(f"syntax: {before.path}", before.path)
@@ -135,14 +136,14 @@ def _adds_no_errors(before: Source, after: Source) -> Iterator[Broken]:
 
 
 def _keeps_line_endings(before: Source, after: Source) -> Iterator[Broken]:
-    """Where all lines of a file end alike, they still do."""
+    """Check that a file keeps its line endings, if all its lines end in the same way."""
     kinds = set(before.line_end.findall(before.text))
     if len(kinds) == 1 and not kinds >= set(before.line_end.findall(after.text)):
         yield Broken(f"line endings: {before.path}", before.path)
 
 
 def _keeps_comments(before: Source, after: Source) -> Iterator[Broken]:
-    """What is said in a comment is still said, as often."""
+    """Check that the contents of all comments are still there, as often as before."""
     for word in set(REMARK.findall(before.text)):
         said = sum(word in REMARK.findall(each) for each in _comments(before))
         if said > len(re.findall(rb"\b%s\b" % word, after.text)):
@@ -150,7 +151,7 @@ def _keeps_comments(before: Source, after: Source) -> Iterator[Broken]:
 
 
 def _leaves_the_rest(before: Source, after: Source) -> Iterator[Broken]:
-    """What lies outside of edits is there as it was, in order, and with the edits taken back all is."""
+    """Check that text outside of edits is unchanged and in order, and that taking back the edits restores the file."""
     step, text = after, after.text
     while step.before is not None:
         pieces, done, shift = [], 0, 0
@@ -166,9 +167,10 @@ def _leaves_the_rest(before: Source, after: Source) -> Iterator[Broken]:
 
 
 def _converges(ported: Ported, target: Target | None, part: Callable[[PurePath], str]) -> Iterator[Broken]:
-    """A second run changes nothing. Parts in which the first did not, come out the same in any case.
+    """Check that a second run changes nothing.
 
-    But what Python imports anywhere counts for the packages of all of the tree.
+    Parts that the first run did not change must stay the same in any case. But Python imports anywhere affect the
+    packages of the whole tree.
     """
     files: list[Source | NewFile] = [*ported.project.sources, *ported.created]
     written: list[Source | NewFile] = [*ported.changed, *ported.created]
@@ -188,10 +190,10 @@ def _converges(ported: Ported, target: Target | None, part: Callable[[PurePath],
         yield Broken(f"not idempotent: {path}", path)
 
 
-#: Those that hold of each file that was changed.
+#: The laws about single changed files.
 _OF_FILES = (_adds_no_errors, _keeps_line_endings, _keeps_comments, _leaves_the_rest)
 
-# A line that goes on in an empty one, which the parser does not know.
+# A line with a backslash before an empty line, which the parser does not know.
 _NOTHING = re.compile(rb"\\\r?\n[ \t]*(?:\r?\n|\Z)")
 _DIRECTIVE = re.compile(
     rb"#[ \t]*((?:ifn?def|define|undef)(?=[ \t]+[A-Za-z_])|(?:el)?if\b(?=[ \t(!]*[\w(])|else(?=\s)|endif\b"
@@ -205,7 +207,7 @@ _REMARKS = re.compile(rb"(?:^|[ \t])#[^\r\n]*", re.MULTILINE)
 
 
 def _comments(each: Source) -> Iterator[bytes]:
-    """Yield the comments of a file; not all of them, where a line has quotes and no parser is at hand."""
+    """Yield the comments of a file; not all of them if a line has quotes and there is no parser for it."""
     if isinstance(each, Cpp):
         for match in REMARK.finditer(each.text):
             before = each.text.rfind(b"/", 0, match.start())
@@ -237,17 +239,16 @@ def _changed(ported: Ported) -> Iterator[tuple[Source, Source]]:
 
 
 def _fresh(each: Source) -> Source:
-    """The same text without what was derived of it on the way."""
+    """Return the same text without cached facts."""
     return source(PurePosixPath(each.path), each.text)
 
 
 def _is_sound(each: Source, after: Source) -> bool:
-    """Whether a file has no errors of syntax, which became `after`.
+    """Return whether a file, which became `after`, has no syntax errors.
 
-    What every compiler refuses may be none to the parser: brackets, or an `#if`, without an end, a number sign in the
-    midst of code, and a directive without what belongs to it, as an `#include` of nothing, which then is one of what
-    stands in the next line. And what it takes for no error, but finds one in as soon as the same is spelled otherwise,
-    it has guessed.
+    The parser may accept text that every compiler rejects: brackets, or an `#if`, without an end, a number sign within
+    code, and a directive without its argument, such as an `#include` without a path, which then takes one from the next
+    line. If the parser accepts a text, but finds an error in another spelling of it, it has guessed.
     """
     if isinstance(each, Cpp):
         directives = [_DIRECTIVE.match(each.code, span.start) for span in each.directives]
@@ -261,17 +262,17 @@ def _is_sound(each: Source, after: Source) -> bool:
 
 
 def _spelled_otherwise(each: Cpp, after: Source) -> Iterator[bytes]:
-    """Yield the same text, to a compiler: each of these changes is none to the syntax of a program."""
+    """Yield other spellings of the text that are the same to a compiler."""
     yield _replaced(each, dict.fromkeys(_remarks(each), b" "))
     mark = MARK if each.text.startswith(MARK) else b""
     yield mark + b'#include "a.h"\n' + each.text[len(mark) :]
-    # By the names that they have in the end: to the parser, MACRO TYPE name is one, but not TYPE TYPE name.
+    # With the final names: to the parser, MACRO TYPE name is valid, but TYPE TYPE name is not.
     names = dict(_renamed(after))
     yield _NAME.sub(lambda match: names.get(match.group(), match.group()), each.text)
 
 
 def _renamed(step: Source) -> Iterator[tuple[bytes, bytes]]:
-    """Yield the names that edits put other names for."""
+    """Yield the names that edits replace by other names."""
     while step.before is not None:
         for edit in step.edits:
             old = step.before[edit.span]
@@ -281,7 +282,7 @@ def _renamed(step: Source) -> Iterator[tuple[bytes, bytes]]:
 
 
 def _unmarked(each: Source) -> Source:
-    """The text without the comments by which hipport knows what it has written."""
+    """Return the text without the marks of hipport's own text."""
     if not isinstance(each, Cpp):
         return each
     marks = [span for span in _remarks(each) if each[span] == own_guards.MARK.strip()]
@@ -305,7 +306,7 @@ def _remarks(each: Cpp) -> Iterator[Span]:
 
 
 def _cut_short(directive: bytes) -> bool:
-    """Whether the parameters of a macro, or the brackets of a condition, do not end with its line."""
+    """Return whether the parameters of a macro, or the brackets of a condition, do not end on their line."""
     if _CONDITION.match(directive):
         return directive.count(b"(") != directive.count(b")")
     return _PARAMETERS.match(directive) is not None and b")" not in directive

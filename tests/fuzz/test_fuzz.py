@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The laws hold of all that ever broke one, and of some inputs made at random; `make fuzz` tries many more."""
+"""The laws hold for all inputs that ever broke one, and for some random inputs; `make fuzz` tries many more."""
 
 from pathlib import Path
 
@@ -11,12 +11,12 @@ from laws import TARGETS, Broken, broken, suspects
 
 
 @pytest.mark.parametrize("case", sorted(CORPUS.iterdir()), ids=lambda case: case.name)
-def test_what_broke_a_law_breaks_none(case: Path) -> None:
+def test_inputs_that_broke_a_law_break_none(case: Path) -> None:
     texts = {path.relative_to(case).as_posix(): path.read_bytes() for path in case.rglob("*") if path.is_file()}
     assert broken(texts, TARGETS[case.name.partition("@")[2]]) == []
 
 
-# The same inputs each time: others are for `make fuzz`.
+# The same inputs each time: `make fuzz` tries others.
 @settings(max_examples=25, derandomize=True, deadline=None, suppress_health_check=list(HealthCheck))
 @given(trees())
 def test_no_input_breaks_a_law(texts: dict[str, bytes]) -> None:
@@ -29,8 +29,8 @@ def test_no_inputs_break_a_law_side_by_side(target: str) -> None:
     assert suspects([tree(chance) for _ in range(100)], TARGETS[target]) == []
 
 
-def test_what_breaks_a_law_among_others_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The one at fault, by itself."""
+def test_a_tree_that_breaks_a_law_is_found_among_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The responsible tree is found, by itself."""
     bad = {"Makefile": b"NVCC = nvcc\n"}
     monkeypatch.setattr("laws._OF_FILES", (lambda before, after: [Broken("always", before.path)],))
     assert suspects([{"a.cu": b"int x;\n"}, bad, {"setup.py": b"x = 1\n"}]) == [bad]
@@ -38,15 +38,15 @@ def test_what_breaks_a_law_among_others_is_found(monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.parametrize("kind", DEEP)
-def test_what_is_nested_deeply_breaks_no_law(kind: str) -> None:
+def test_deeply_nested_input_breaks_no_law(kind: str) -> None:
     assert broken(nested(kind, 60)) == []
 
 
-# What is deep in programs that other programs write: more levels than Python has. Each of CMake's is two.
+# The depth of generated programs: more levels than Python's stack has. In CMake each level counts twice.
 @pytest.mark.parametrize(
     "kind", ["cpp_parentheses", "cmake_expressions", "python_parentheses", "json_arrays", "toml_arrays"]
 )
-def test_what_is_nested_beyond_all_limits_breaks_no_law(kind: str) -> None:
+def test_input_nested_beyond_all_limits_breaks_no_law(kind: str) -> None:
     assert broken(nested(kind, 1250 if kind == "cmake_expressions" else 2500)) == []
 
 

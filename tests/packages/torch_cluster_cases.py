@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cases of torch-cluster, on random and degenerate input. What its CPU code gives is right.
+"""Cases of torch-cluster, on random and degenerate input. The results of its CPU code are right.
 
-Where chance has a say, or which of equals is taken, an output is what must hold whatever it says.
+If an output depends on chance, or on the choice among equals, the case checks a property that always holds.
 """
 
 import numpy as np
@@ -33,7 +33,7 @@ CASES = {
         f"{function}_{name}": {"function": function, **graph}
         for name, graph in GRAPHS.items()
         for function in ("graclus", "weighted_graclus", "walk", "biased_walk")
-        # On a GPU, a biased walk goes on from the neighbor that it has rejected, whether there is an edge or not.
+        # On a GPU, a biased walk continues from the neighbor that it has rejected, even if there is no edge.
         if (function, name) != ("biased_walk", "ring")
     },
 }
@@ -62,7 +62,7 @@ def inputs(rng, function, nodes=0, edges="none", **cloud):
 
 
 def _cloud(rng, points, queries, dims=3, batches=1, dtype="float32", same=False):
-    # Distances are distinct: which of equals is first is open. Or all are the same.
+    # Distances are distinct, because the order of equals is undefined; or all are equal.
     x, y = (rng.permutation(4096)[: n * dims].reshape(n, dims) / 4096 for n in (points, queries))
     x = np.full_like(x, 0.5) if same else x + rng.random(x.shape) * 1e-3
     return {
@@ -83,7 +83,7 @@ def _on_cloud(torch_cluster, function, x, y, batch_x, batch_y):
     if function == "knn":
         row, column = torch_cluster.knn(x, y, 4, batch_x, batch_y)
         distance = (x[column] - y[row]).square().sum(1)
-        # Nearest first, on one device, and by index on another: only which they are counts.
+        # Ordered by distance on one device, and by index on another: only the set counts.
         order = (row * 1e6).double() + distance
         outputs = {"row": row.sort().values, "distance": distance[order.argsort()]}
         if (x != x[0]).any():
@@ -119,7 +119,7 @@ def _on_graph(torch_cluster, function, row, column, weight, start):
             "of_neighbors": (adjacent[first, second] | (first == second)).all(),
             "no_neighbors_alone": ~(others & alone[:, None] & alone).any(),
         }
-        # In a ring, how many remain alone is open.
+        # In a ring, the number of single nodes is undefined.
         if int(adjacent.sum()) != 2 * nodes:
             outputs["alone"] = alone.sum()
         return outputs
@@ -132,7 +132,7 @@ def _on_graph(torch_cluster, function, row, column, weight, start):
         "along_edges": (adjacent[here, there] | (stuck & (here == there))).all(),
         "stuck": stuck,
     }
-    # Where every node has at most one neighbor, chance has no say.
+    # If every node has at most one neighbor, chance does not matter.
     if len(row) <= nodes:
         outputs["walk"] = walk
     return outputs

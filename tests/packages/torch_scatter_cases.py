@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cases of torch-scatter: every reduction, on random and degenerate input. What its CPU code gives is right."""
+"""Cases of torch-scatter: every reduction, on random and degenerate input. The results of its CPU code are right."""
 
 import numpy as np
 
@@ -23,14 +23,14 @@ CASES = {
     for function in ("scatter", "segment_coo", "segment_csr", "gather_csr", "gather_coo")
     for reduce in (REDUCTIONS if function == "scatter" else REDUCTIONS[:1] + REDUCTIONS[2:])
     if not function.startswith("gather") or reduce == "sum"
-    # Their code for the CPU divides by the number of elements.
+    # The CPU code divides by the number of elements.
     if not (function.endswith("_coo") and name == "empty" and reduce in ("sum", "mean"))
 }
 
 
 def inputs(rng, function, reduce, rows, columns, groups=1, dtype="float32", apart=False):
-    # Small integers: sums are the same in any order, and ties are many. Means of integers are rounded down on a GPU,
-    # and towards zero on the CPU.
+    # Small integers: sums do not depend on the order, and there are many ties. Means of integers are rounded down on a
+    # GPU, and towards zero on the CPU.
     x = rng.integers(0 if dtype == "int64" else -3, 4, (rows, columns))
     index = rng.permutation(groups)[:rows] if apart else rng.integers(0, groups, rows)
     return {"x": x.astype(dtype), "index": np.sort(index).astype("int64"), "groups": groups, "function": function,
@@ -55,7 +55,7 @@ def call(torch_scatter, x, index, groups, function, reduce):
     else:
         out = torch_scatter.gather_coo(x[:groups] if len(x) >= groups else x.new_ones(groups, x.size(1)), index)
     outputs = {"out": out}
-    # Which of equal elements is the least is open: the gradient goes to one of them.
+    # The choice of the least of equal elements is undefined: the gradient goes to one of them.
     if out.requires_grad and reduce not in ("min", "max"):
         out.sum().backward()
         outputs["slope"] = x.grad
@@ -64,5 +64,5 @@ def call(torch_scatter, x, index, groups, function, reduce):
 
 def tolerance(dtype="float32", **_):
     unit = float(np.finfo(dtype).eps) if dtype.startswith("float") else 0.0
-    # Products and quotients of small integers; the gradient of a product divides by what it is of.
+    # Products and quotients of small integers; the gradient of a product divides by its factors.
     return {"out": (4 * unit, 0.0), "slope": (16 * unit, 0.0)} if unit else {}

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Cases of torch-sparse's operators for GPUs: products of sparse and dense matrices, and conversions.
 
-Its Python needs torch-scatter, so the operators are called as they are. A warp has a row of the product: with 64 lanes,
+Its Python needs torch-scatter, so the operators are called directly. A warp has a row of the product: with 64 lanes,
 two rows, of different lengths, share a wavefront.
 """
 
@@ -41,7 +41,7 @@ def inputs(rng, reduce, rows, columns, width, full, valued=True, batches=0, dtyp
         "reduce": reduce,
         "row": row.astype("int64"),
         "column": column.astype("int64"),
-        # Distinct products: which of equals is the least is open.
+        # Distinct products: the choice of the least of equals is undefined.
         "value": (rng.permutation(len(row)) + 1.5).astype(dtype) if valued else None,
         "dense": (rng.permutation(int(np.prod(shape))).reshape(shape) + 0.25).astype(dtype),
         "rows": rows,
@@ -76,7 +76,7 @@ def call(torch, reduce, row, column, value, dense, rows):
         return outputs
     out.square().sum().backward()
     outputs["slope_dense"] = dense.grad
-    # By several matrices at once, it is not there.
+    # It does not exist for several matrices at once.
     if value is not None and dense.dim() == 2:
         outputs["slope_value"] = value.grad
     return outputs

@@ -42,7 +42,7 @@ def call(torch_spline_conv, degree, x, edges, pseudo, weight, size, open_, upstr
 
 
 def tolerance(edges, degree, dims=2, dtype="float32", **_):
-    # Sums of as many products as a node or a weight has edges, at most, in any order.
+    # Sums with at most as many products as a node or a weight has edges, in any order.
     unit = float(np.finfo(dtype).eps)
     many = 16 * unit * max(4, edges) ** 0.5 * (degree + 1) ** (dims / 2)
     return {"basis": (16 * unit, 4 * unit)} | dict.fromkeys(

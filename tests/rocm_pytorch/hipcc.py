@@ -2,15 +2,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """A hipcc that reads PyTorch's headers once for all units of all builds, and not three times for each of them.
 
-It optimizes nothing: whether there is code, and of which kernels, is the same without, and takes half as long. And of
-PyTorch's largest headers it reads what kernels use: tensors, and no neural networks, autograd or Python.
+It does not optimize: whether code exists, and for which kernels, does not depend on it, and it takes half the time. Of
+PyTorch's largest headers it reads the parts that kernels use: tensors, and no neural networks, autograd or Python.
 
-HIPPORT_HIPCC is the compiler, HIPPORT_PRECOMPILED a folder for what it makes of the headers, if it is to keep them,
-HIPPORT_OPTIMIZED the architectures whose code is optimized a little, for what cannot be assembled else. With
-HIPPORT_NO_HOST nothing is made for the host: what is wrong with its functions clang says for a device, too. The headers
-come before what a unit includes, so HIP's are for units that include HIP's, and PyTorch's for those of them that
-include some of those: what of HIP's a port forgets to include is still missing. A unit that does not compile with them
-is compiled again with PyTorch's own: what is said of it is what hipcc says.
+HIPPORT_HIPCC is the compiler. HIPPORT_PRECOMPILED is a folder for the precompiled headers, if they are to be kept.
+HIPPORT_OPTIMIZED has the architectures whose code is optimized a little, for code that cannot be assembled otherwise.
+With HIPPORT_NO_HOST no host code is generated: clang reports errors in host functions for a device, too.
+
+The precompiled headers come before a unit's includes. So HIP's are for units that include HIP's, and PyTorch's for
+those of them that include some of PyTorch's: a missing include of HIP's in a port is still noticed. A unit that does
+not compile with them is compiled again with PyTorch's own headers, so that the messages are hipcc's.
 """
 
 import fcntl
@@ -28,20 +29,20 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import compiled
 
 HIP, TORCH = "hip/hip_runtime.h", "torch/torch.h"
-#: The executor's stand-ins for torch/extension.h and its like, which are found first, and tensors with few operators.
+#: The executor's stand-ins for torch/extension.h and the like, which are found first, and tensors with few operators.
 _LIGHT = Path(__file__).resolve().parents[2] / "src/hipport/executor/native/include/torch_light"
 _OPERATORS = Path(__file__).resolve().with_name("operators")
 _FRONT = (f"-I{_OPERATORS}", f"-I{_LIGHT}", "-DSIMT_TORCH_KERNELS=1", "-DAT_PER_OPERATOR_HEADERS=1")
-#: What a unit that is read with them includes. What a port brings, ATen/hip/ say, is not among them.
+#: Includes of the units that are read with them. A port's own includes, for example of ATen/hip/, are not among them.
 _ASKS_FOR_TORCH = re.compile(r"(torch|ATen|c10)/")
 _UNIT = ".hip"
 _INCLUDE = re.compile(r"^[ \t]*#[ \t]*include[ \t]*([<\"])([^>\"]+)", re.MULTILINE)
-#: Macros that these headers test. The others of a package are defined behind them, so that packages share them.
+#: Macros that these headers test. A package's other macros are defined after them, so that packages share them.
 _TESTED = re.compile(r"-[DU](?:_(?!_HIP_NO_HALF2_)|HIPBLAS|HIP_ENABLE|USE_ROCM|CUDA_HAS|TORCH_API|AT_PER|NDEBUG|SIMT_)")
-#: In a folder of headers that these include is at least one of these.
+#: An include folder that these headers need contains at least one of these.
 _OF_PYTORCH = ("torch/torch.h", "ATen/ATen.h", "ATen/Functions.h", "c10/hip", "hip/hip_runtime.h", "Python.h")
-#: What is said about a unit is no matter of what headers mean. How exact its numbers are, and whether its code is
-#: optimized, is none either, but clang wants headers that were compiled with the same.
+#: Options that do not change the meaning of headers. Nor do exactness and optimization, but clang requires headers that
+#: were compiled with the same.
 _OF_MESSAGES = ("-W", "-w", "-fno-color-diagnostics", "-fno-caret-diagnostics", "-ferror-limit=")
 _OF_NUMBERS = (
     "-fgpu-flush-denormals-to-zero",
@@ -51,15 +52,15 @@ _OF_NUMBERS = (
 
 
 def settings(words: Sequence[str]) -> tuple[list[str], list[str], list[str]]:
-    """Divide a command that compiles a unit into what its headers are read with, what it defines besides, and sides.
+    """Divide a command that compiles a unit into the options for its headers, its own macros, and sides.
 
-    A side is `host` or an architecture, of those that the command compiles for.
+    A side is `host` or an architecture that the command compiles for.
     """
     folders, of_headers, defined, archs = [], [], [], []
     tested: dict[str, str] = {}
     rest = iter(words)
     for word in rest:
-        # ninja's rule has a -c of its own in front of PyTorch's.
+        # ninja's rule has its own -c in front of PyTorch's.
         if word == "-c" or word.endswith(_UNIT):
             continue
         if word in ("-o", "-x"):
@@ -71,7 +72,7 @@ def settings(words: Sequence[str]) -> tuple[list[str], list[str], list[str]]:
         elif word.startswith(("-D", "-U")) and not _TESTED.match(word):
             defined.append(word)
         elif word.startswith(("-D", "-U")):
-            # The last word counts.
+            # The last one counts.
             name, _, value = word[2:].partition("=")
             tested[name] = word if word[1] == "U" else f"-D{name}={value or 1}"
         elif word.startswith("-I"):
@@ -79,7 +80,7 @@ def settings(words: Sequence[str]) -> tuple[list[str], list[str], list[str]]:
             folders += [f"-I{folder}"] if any((folder / name).exists() for name in _OF_PYTORCH) else []
         elif word.startswith(_OF_MESSAGES) or word in _OF_NUMBERS:
             continue
-        # One level of optimization is that of all, and what debuggers are told is no matter of the headers.
+        # All levels of optimization count as one, and options for debuggers do not affect headers.
         elif word not in ("--cuda-host-only", "--cuda-device-only") and not word.startswith(("-O", "-g")):
             of_headers.append(word)
     of_headers = [*folders, *(tested[name] for name in sorted(tested)), *of_headers, "-O0"]
@@ -89,12 +90,12 @@ def settings(words: Sequence[str]) -> tuple[list[str], list[str], list[str]]:
 
 
 def precompiled(hipcc: str, words: Sequence[str], folder: Path, headers: Sequence[str]) -> list[str] | None:
-    """Return the command with which hipcc reads `headers` from what it made of them, and make that if need be.
+    """Return the command with which hipcc reads precompiled `headers`, and precompile them if needed.
 
-    None where they do not compile with these options, for an older C++, say: some units do with what they include.
+    None if they do not compile with these options, for example as older C++: some units do with their own includes.
     """
     of_headers, defined, sides = settings(words)
-    # They are kept from run to run: with what they are made of, and by.
+    # They are kept from run to run, with the compiler and inputs that they were made from.
     stamps = [compiled.stamp(hipcc), compiled.digest(_OPERATORS), compiled.digest(_LIGHT)]
     stamps += [compiled.stamp(Path(word[2:], name)) for word in of_headers if word[:2] == "-I" for name in _OF_PYTORCH]
     folder = folder / hashlib.sha256("\0".join([*of_headers, *headers, *stamps]).encode()).hexdigest()[:16]
@@ -113,12 +114,12 @@ def precompiled(hipcc: str, words: Sequence[str], folder: Path, headers: Sequenc
                 return None
             if not made.exists():
                 header.write_text("".join(f"#include <{name}>\n" for name in headers))
-                # hipcc asks the machine's GPUs unless it is told.
+                # Without this option hipcc looks for GPUs of the machine.
                 of_side = ["--cuda-host-only", "--offload-arch=gfx942"]
                 if side != "host":
                     of_side = ["--cuda-device-only", f"--offload-arch={side}"]
-                # One job of the compiler, whose last step is another: precompiling has no option for HIP.
-                # With what its inline functions use of templates: each unit would instantiate that again.
+                # One job of the compiler, with another last step: precompiling has no option for HIP. With instantiated
+                # templates of inline functions: otherwise each unit would instantiate them again.
                 step = ["-w", "-x", "hip", "-S", "-emit-llvm", "-Xclang", "-emit-pch"]
                 step += ["-Xclang", "-fpch-instantiate-templates"]
                 part = made.with_suffix(".part")
@@ -128,7 +129,7 @@ def precompiled(hipcc: str, words: Sequence[str], folder: Path, headers: Sequenc
                     return None
                 part.rename(made)
         command += [f"-Xarch_{side}", f"-include{header}"]
-    # clang compares macros of a command with those that headers were compiled with.
+    # clang compares the macros of a command with those with which headers were compiled.
     text = "".join(_directive(word) for word in defined)
     own = folder / f"{hashlib.sha256(text.encode()).hexdigest()[:16]}.h"
     part = own.with_suffix(f".{os.getpid()}")
@@ -143,7 +144,7 @@ def _directive(word: str) -> str:
 
 
 def includes(path: Path, seen: set[Path]) -> set[str]:
-    """Return the headers that a file, or one beside it that it includes, includes from elsewhere."""
+    """Return the headers from elsewhere that a file includes, directly or through a file beside it."""
     path = path.resolve()
     if path in seen:
         return set()
@@ -156,7 +157,7 @@ def includes(path: Path, seen: set[Path]) -> set[str]:
 
 
 def main(words: Sequence[str]) -> int:
-    """Run hipcc with the words of a command, or say again what it said; with precompiled headers for units of HIP."""
+    """Run hipcc with the words of a command, or repeat its output; with precompiled headers for units of HIP."""
     hipcc = os.environ["HIPPORT_HIPCC"]
     units = [Path(word) for word in words if word.endswith(_UNIT)]
     if not units:
@@ -168,7 +169,7 @@ def main(words: Sequence[str]) -> int:
     archs = [word.partition("=")[2] for word in words if word.startswith("--offload-arch=")]
     optimized = bool(archs) and set(archs) <= set(os.environ.get("HIPPORT_OPTIMIZED", "").split(","))
     words = [*words, "-O1" if optimized else "-O0"]
-    # What a unit includes may lie anywhere in its package.
+    # A unit's includes may be anywhere in its package.
     packages = [next((f for f in unit.resolve().parents if (f / "setup.py").exists()), unit.parent) for unit in units]
     trees = [*packages, _OPERATORS, _LIGHT]
     done = compiled.run([hipcc, *words], cwd=Path.cwd(), trees=trees, running=partial(run, hipcc, words, units))

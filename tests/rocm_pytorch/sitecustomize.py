@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes the PyTorch that is here take itself for one built for ROCm, in every Python that has this folder on its path.
+"""Makes the installed PyTorch act as one built for ROCm, in every Python that has this folder on its path.
 
-For building extensions, not for running them: there is no code for a GPU in it. The headers that PyTorch for ROCm has
-are those in the folder HIPPORT_OVERLAY (`hipport.toolchain.overlay`).
+For building extensions, not for running them: there is no code for a GPU in it. The headers of PyTorch for ROCm are in
+the folder HIPPORT_OVERLAY (`hipport.toolchain.overlay`).
 """
 
 import os
@@ -15,7 +15,7 @@ _CHANGED = ("torch", "torch.utils.cpp_extension")
 
 
 class _Finder:
-    """Finds the modules where they are, and changes them once they are loaded."""
+    """Finds the modules at their usual places, and changes them once they are loaded."""
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
         if name not in _CHANGED:
@@ -35,9 +35,9 @@ class _Finder:
 def _change(module: Any) -> None:
     if module.__name__ == "torch":
         module.version.hip, module.version.cuda = "6.4.43484", None
-        # What PyTorch asks before it looks for ROCm.
+        # PyTorch's own tests before it looks for ROCm.
         module.cuda._is_compiled = lambda: True
-        # As in a container in which packages are built.
+        # As in a container that builds packages.
         module.cuda.is_available = lambda: False
         module.cuda.device_count = lambda: 0
     else:

@@ -23,12 +23,12 @@ __global__ void fetch_many(Object linear, Object bytes, Object volume, Object la
   out[3] = make_float4(v, l, tex3D<float>(volume, 0.5f, 1.5f, 1.5f), tex2DLod<float>(layers, 0.5f, 0.5f, 0.0f));
 }
 __global__ void gather(Object t, float4* out) { *out = tex2Dgather<float4>(t, 2.0f, 1.0f, 0); }
-// In brackets: HIP lacks these overloads, and ports are refused calls of them.
+// HIP lacks these overloads; ports are refused calls of them but where a test says otherwise.
 __global__ void on_surface(GPU(SurfaceObject_t) s, float* out) {
   const int x = threadIdx.x, y = threadIdx.y;
-  const float v = (surf2Dread<float>)(s, x * 4, y);
+  const float v = surf2Dread<float>(s, x * 4, y);
   surf2Dwrite(v + 100, s, x * 4, y);
-  if (x == 0 && y == 0) out[0] = (surf2Dread<float>)(s, -4, 0, GPU(BoundaryModeZero));
+  if (x == 0 && y == 0) out[0] = surf2Dread<float>(s, -4, 0, GPU(BoundaryModeZero));
 }
 
 GPU(TextureDesc) description(GPU(TextureFilterMode) filter, GPU(TextureAddressMode) address, bool normalized) {

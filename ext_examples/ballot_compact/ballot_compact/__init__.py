@@ -7,17 +7,17 @@ from . import _C
 
 
 def split(x, pivot):
-    """Those above `pivot` first, then the others; returns them, where they were, and how many are above."""
+    """Elements above `pivot` first, then the others; returns them, their indices, and how many are above."""
     return _C.split(x.contiguous(), float(pivot))
 
 
 def select(x, low, high, block=128):
-    """The indices of what is below `low` and of what is above `high`, each in any order."""
+    """The indices of elements below `low` and of those above `high`, each in any order."""
     return _C.select(x.contiguous(), float(low), float(high), block)
 
 
 def bucket(keys, buckets, block=128):
-    """For each key in 0 .. buckets-1 the indices where it stands, in any order."""
+    """For each key in 0 .. buckets-1 its indices, in any order."""
     return _C.bucket(keys.contiguous(), buckets, block)
 
 
@@ -27,7 +27,7 @@ def extent(x, block=128):
 
 
 def unpack(words, block=128):
-    """The bits of int32 words, lowest first, as bytes; and the places of those that are set."""
+    """The bits of int32 words, lowest first, as bytes; and the indices of the set bits."""
     bits = torch.tensor([bin(word & 0xFFFFFFFF).count("1") for word in words.tolist()], dtype=torch.int32)
     starts = (bits.cumsum(0, dtype=torch.int32) - bits).to(words.device)
     return _C.unpack(words.contiguous(), starts, int(bits.sum()), block)

@@ -7,7 +7,7 @@ from . import _C
 
 
 def count(keys, bins, block=256):
-    """How often each key in 0 .. bins-1 stands in `keys`, and each element's rank among its like in its warp or -1."""
+    """How often each key in 0 .. bins-1 occurs in `keys`, and each element's rank among equals in its warp or -1."""
     return _C.count(keys.contiguous(), bins, block)
 
 

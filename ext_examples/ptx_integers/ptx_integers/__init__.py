@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operations on integers that CUDA has no functions for, by the instructions of its virtual machine.
+"""Operations on integers that CUDA has no functions for, with PTX instructions.
 
 Words are int32 tensors; each row of a result is one operation, in the order of the kernels.
 """

@@ -12,7 +12,7 @@ def reduce_rows(x, style="tree", block=128):
 
 
 def argmax_rows(x, block=128):
-    """The greatest value of each row, and where it stands first."""
+    """The greatest value of each row, and its first index."""
     return _C.argmax_rows(x.contiguous(), block)
 
 

@@ -44,5 +44,5 @@ class _RasterizeGaussians(torch.autograd.Function):
 
 
 def rasterize(means, scales, quats, opacities, colors, camera):
-    """Color (3 x H x W), how much of the background shows, how many Gaussians each pixel is of, and radii."""
+    """Color (3 x H x W), transmittance to the background, the number of Gaussians of each pixel, and radii."""
     return _RasterizeGaussians.apply(means, scales, quats, opacities, colors, camera)

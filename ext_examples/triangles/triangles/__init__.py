@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which triangle is seen at each pixel, and attributes of its corners there."""
+"""The visible triangle at each pixel, and its interpolated attributes."""
 
 import torch
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Report what setup.cfg has every build compile and link with that is CUDA's: `[build_ext]`.
+"""Report CUDA's parts of `[build_ext]` in setup.cfg, whose options apply to every build.
 
 Its macros, folders and libraries reach each extension of the package, and the file cannot ask whether PyTorch is for
-ROCm: in setup.py, arguments of the extension can. What it says besides stays.
+ROCm: in setup.py, arguments of the extension can. Other options stay.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from hipport_passes.build_files.build_scripts.options import changed
 
 
 def find(source: SetupCfg, project: Project) -> Iterator[Finding]:
-    """Yield a finding per line of an option of build_ext that has something of CUDA's."""
+    """Yield a finding per line of a build_ext option that names something of CUDA's."""
     for each in source.settings:
         if each.section != "build_ext":
             continue

@@ -2,9 +2,9 @@
 """Port CMake scripts: HIP becomes a language beside CUDA, and an option chooses.
 
 `include(hipport/hipport.cmake)` gives a script the option USE_HIP, ON by default, and HIP_OR_CUDA, the language that it
-chooses. With USE_HIP=OFF every command does what it did: what is only right for one of the two stands in a condition,
-in a generator expression, or in a variable that the other language does not read. So no line of the CUDA side is lost,
-and what a script says of HIP by itself is left alone. `.cu` files get the language HIP when all targets are known.
+chooses. With USE_HIP=OFF every command does the same as before. Code for one of the two stands in a condition, in a
+generator expression, or in a variable that the other language does not read. So no line of the CUDA side is lost. A
+script's own code for HIP is left alone. `.cu` files get the language HIP when all targets are known.
 """
 
 from __future__ import annotations
@@ -51,16 +51,16 @@ _VERSION = re.compile(
     r"(?:\$\{)?((?:CUDA|CUDAToolkit)_VERSION(?:_STRING|_MAJOR|_MINOR)?|CMAKE_CUDA_COMPILER_VERSION)\}?"
 )
 _HAS_COMPILER = re.compile(rb"\$<BOOL:\$\{CMAKE_(?P<language>CUDA)_COMPILER\}>")
-# What has an effect where CUDA, or what stands for it, is a language.
+# Code that has an effect where CUDA, or HIP in its place, is a language.
 _FOR_LANGUAGE = re.compile(
     rb"\$<(?:COMPILE|LINK)_LANGUAGE:(?:CUDA|HIP)\b|\bCMAKE_(?:CUDA|HIP)_(?:STANDARD|FLAGS)|HIP_OR_CUDA"
 )
 _OF_TORCH = re.compile(rb"(?i)torch")
-# What CUDA's language sets, and what stands for it.
+# Variables that the language CUDA sets, and their replacements.
 _OF_LANGUAGE = {
     "CMAKE_CUDA_TOOLKIT_INCLUDE_DIRECTORIES": '"${hip_INCLUDE_DIRS}"',
     "CMAKE_CUDA_COMPILER_VERSION": "11.0",
-    # For nvcc scripts have what HIP's lines stand beside.
+    # Scripts have flags for nvcc under this condition, and the lines for HIP stand beside them.
     "CMAKE_CUDA_COMPILER_ID": "NVIDIA",
 }
 _OF_TOOLKIT = {
@@ -107,23 +107,23 @@ def find(source: CMake, project: Project) -> Iterator[Finding]:
 
 
 def _asked_for(source: CMake, command: CMakeCommand) -> Sequence[Argument]:
-    """Return what of the arguments of project(), enable_language() and check_language() may be languages."""
+    """Return the arguments of project(), enable_language() and check_language() that may be languages."""
     if command.name != "project":
         return command.arguments
     listed = [i for i, each in enumerate(command.arguments) if source[each.span] == b"LANGUAGES"]
     if listed:
         return command.arguments[listed[0] + 1 :]
-    # Without that word, languages are all that there is.
+    # Without that word, all arguments are languages.
     return command.arguments[1:]
 
 
 def _active(said: Facts) -> bool:
-    """Say whether a script builds something with CUDA."""
+    """Return whether a script builds something with CUDA."""
     return said.language or said.find_cuda or said.find_toolkit or bool(said.links)
 
 
 def _unguarded(source: CMake) -> Iterator[Finding]:
-    """A script that knows HIP is right, but for what it asks of CUDA before it looks."""
+    """Report a script that handles HIP itself, but needs CUDA before it checks."""
     said = source.fact(facts)
     if not said.projects or not said.aware:
         return
@@ -139,7 +139,7 @@ def _unguarded(source: CMake) -> Iterator[Finding]:
 
 
 def _no_project(source: CMake, tree: Tree) -> Iterator[Finding]:
-    """A topmost script that an earlier run has ported, and whose project() is lost, in a merge say."""
+    """Repair a topmost script that an earlier run has ported, and whose project() is lost, for example in a merge."""
     first = next((each for each in source.commands if each.name == "cmake_minimum_required"), None)
     needs = tree.ported or (_FOR_LANGUAGE.search(source.text) is not None and not tree.language)
     if first is None or not needs or any(each.projects or each.find_cuda for each in tree.said):
@@ -160,7 +160,7 @@ def _module(name: str, archs: tuple[str, ...]) -> bytes:
 
 
 def module(name: str, project: Project) -> bytes | None:
-    """Return the text of a script of hipport's, None if it has none of that name."""
+    """Return the text of one of hipport's scripts; None if there is none of that name."""
     return _module(name, project.target.archs) if (_MODULES / name).is_file() else None
 
 
@@ -174,7 +174,7 @@ def _include(source: CMake, tree: Tree, name: str) -> bytes:
 
 
 def _option(source: CMake, tree: Tree, project: Project) -> Iterator[Finding]:
-    """The include that lets a script choose, where one begins a project, or none does and it is the topmost."""
+    """Add the include with the option where a project begins, or to the topmost script if none does."""
     said = source.fact(facts)
     topmost = source.path.parent == tree.home and not any(each.projects for each in tree.said)
     there = next((each for each in source.commands if is_helper(source, each)), None)
@@ -187,13 +187,13 @@ def _option(source: CMake, tree: Tree, project: Project) -> Iterator[Finding]:
         return
     first = next((each for each in commands if each.name == "project"), commands[0])
     for each in commands:
-        # What comes before may count on it too, in another script perhaps.
+        # Commands before it may need it too, perhaps in another script.
         if each is first or each.name == "include" or MENTIONS.search(source[each.span]):
             first = source.around(each)[0][0] if source.around(each) else each
             break
     gone: tuple[Edit, ...] = ()
     if there is not None:
-        # What upstream has put in front of it since would count on it in vain.
+        # Commands that upstream has since put in front of it could not use it.
         if source.around(there) or there.span.start < first.span.start:
             return
         remarks = [source[token.span] for token in source.tokens_in(there.span) if token.kind == "comment"]
@@ -222,7 +222,7 @@ def _option(source: CMake, tree: Tree, project: Project) -> Iterator[Finding]:
 
 
 def _whole_line(source: CMake, command: CMakeCommand) -> Span:
-    """Return the lines of the command, if nothing else stands on them; else its own span."""
+    """Return the whole lines of the command if it stands alone on them; else its own span."""
     start, end = source.line_start(command.span.start), source.text.find(b"\n", command.span.end) + 1
     alone = end and not (source.text[start : command.span.start] + source.text[command.span.end : end]).strip()
     return Span(start, end) if alone else command.span
@@ -236,7 +236,7 @@ class _Script(CMakeProbes):
 
     @cached_property
     def commands(self) -> Mapping[str, Callable[[CMakeCommand, CMakeCommand | None], Iterator[BranchSaid]]]:
-        """The functions that judge commands, by the commands' names."""
+        """Return the functions that judge commands, by the commands' names."""
         return {
             "project": self._language,
             "enable_language": self._language,
@@ -271,7 +271,7 @@ class _Script(CMakeProbes):
         }
 
     def about(self, command: CMakeCommand, following: CMakeCommand | None) -> Iterator[BranchSaid]:
-        """Yield what is to be said of one command."""
+        """Yield the findings on one command."""
         source, table = self.source, load(_TABLE)
         if command.name in table["command"]:
             yield BranchSaid(
@@ -296,15 +296,15 @@ class _Script(CMakeProbes):
         yield from self.options.about(command)
 
     def _there(self, command: CMakeCommand) -> Iterator[BranchSaid]:
-        """$<BOOL:${CMAKE_CUDA_COMPILER}>: whether there is a compiler for the language."""
+        """Port `$<BOOL:${CMAKE_CUDA_COMPILER}>`, which asks for a compiler of the language."""
         for match in _HAS_COMPILER.finditer(self.source.text, command.inner.start, command.inner.end):
             edit = Edit(Span(*match.span("language")), b"${HIP_OR_CUDA}")
             yield BranchSaid(Span(*match.span()), "condition", "HIP's compiler where USE_HIP is ON", edits=(edit,))
 
     def _abi(self, command: CMakeCommand) -> Iterator[BranchSaid]:
-        """-D_GLIBCXX_USE_CXX11_ABI=0 in a tree that does not ask CMake for PyTorch, which says what its ABI is.
+        """Report -D_GLIBCXX_USE_CXX11_ABI=0 in a tree that does not take the ABI from CMake's PyTorch package.
 
-        In a tree that does, flags without it are written for HIP, but for what a generator expression decides.
+        In a tree that does, flags without it are written for HIP, unless a generator expression decides.
         """
         old = OLD_ABI.search(self.source.text, command.inner.start, command.inner.end)
         decided = old is not None and any(
@@ -320,7 +320,7 @@ class _Script(CMakeProbes):
         for match in ABI_BY_VARIABLE.finditer(self.source.text, command.inner.start, command.inner.end):
             for setting in self.source.commands:
                 words = [self.source[each.content] for each in setting.arguments]
-                # Under a condition on what PyTorch says, it is what PyTorch has.
+                # Under a condition on a value of PyTorch, it is PyTorch's own ABI.
                 asked = any(_OF_TORCH.search(self.source[e.inner]) for es in self.source.around(setting) for e in es)
                 if setting.name == "set" and words[:2] == [match[1], b"0"] and not asked:
                     message = (
@@ -334,7 +334,7 @@ class _Script(CMakeProbes):
     # Languages and packages
 
     def _language(self, command: CMakeCommand, following: CMakeCommand | None) -> Iterator[BranchSaid]:
-        """project(… CUDA), enable_language(CUDA), check_language(CUDA)."""
+        """Port project(… CUDA), enable_language(CUDA) and check_language(CUDA)."""
         source = self.source
         named = ""
         of_cuda = []
@@ -345,7 +345,7 @@ class _Script(CMakeProbes):
                 break
         own = [each for each in _asked_for(source, command) if source[each.content] == b"${HIP_OR_CUDA}"]
         if not of_cuda and not named:
-            # An earlier run had nothing to look for, and upstream links libraries now.
+            # An earlier run needed no package, and upstream links libraries now.
             if not own or any(
                 each.name == "find_package" and text(source, each, 0) == "hip" for each in source.commands
             ):
@@ -361,7 +361,7 @@ class _Script(CMakeProbes):
             packages = self.libraries.packages() if not self.tree.finds else []
             if asked or packages:
                 lines += [f"  find_package({package} REQUIRED)" for package in packages or ["hip"]]
-                # Whoever asks whether hip::host is there need not look for it any more.
+                # The variables that tell whether CUDA's toolkit was found follow hip.
                 asked |= {name: value for name, value in _OF_TOOLKIT.items() if name in self.tree.variables}
                 lines += [f"  set({name} {value})" for name, value in asked.items()]
             if any(name.endswith(("_VERSION", "_MAJOR", "_MINOR", "_ID")) for name in asked):
@@ -374,7 +374,7 @@ class _Script(CMakeProbes):
             yield BranchSaid(argument.span, "language", message, certainty, edits, None, after)
 
     def _languages_in_turn(self, command: CMakeCommand, following: CMakeCommand | None) -> Iterator[BranchSaid]:
-        """foreach(language CXX CUDA): variables of each, by CMAKE_${language}_FLAGS and the like."""
+        """Port `foreach(language CXX CUDA)`, which sets CMAKE_${language}_FLAGS and the like."""
         source, variable = self.source, text(self.source, command, 0)
         items = [each for each in command.arguments[1:] if source[each.content] == b"CUDA"]
         inside = [each for each in source.commands if any(block[0] is command for block in source.around(each))]
@@ -436,7 +436,7 @@ class _Script(CMakeProbes):
         yield BranchSaid(command.written, "find_package", message, certainty, (), lines)
 
     def lacking(self) -> Iterator[Finding]:
-        """Yield packages that upstream needs since an earlier run, beside those that run looks for in CUDA's place."""
+        """Yield the packages that upstream needs since an earlier run, in addition to those that the run added."""
         source = self.source
         packages = self.libraries.packages()
         looked = {text(source, each, 0): each for each in source.commands if each.name == "find_package"}
@@ -445,7 +445,7 @@ class _Script(CMakeProbes):
             return
         if source[source.around(first)[-1][0].inner].split()[:1] != [b"USE_HIP"]:
             return
-        # Where a file is looked for, HIP is beside that for its folders alone.
+        # Where the script searches for a file, HIP is found only for its folders.
         following = source.commands[source.commands.index(first) :]
         other = following[next((i for i, each in enumerate(following) if each.name == "else"), -1) + 1 :]
         if other and other[0].name in ("find_path", "find_library"):
@@ -466,7 +466,7 @@ class _Script(CMakeProbes):
             yield Finding(first.written, "find_package", message, edits)
 
     def _converted(self, command: CMakeCommand) -> Iterator[BranchSaid]:
-        """PyTorch's names for CUDA in sources that CMake builds: its own converter is run when CMake configures."""
+        """Port PyTorch's names for CUDA in sources that CMake builds: configuring runs PyTorch's converter."""
         files = self.tree.torch_names
         if files and "Torch" not in self.told and f"/{TORCH}".encode() not in self.source.text:
             self.told.add("Torch")
@@ -487,7 +487,7 @@ class _Script(CMakeProbes):
 
     def _archs(self, command: CMakeCommand, following: CMakeCommand | None) -> Iterator[BranchSaid]:
         """Yield uses of FindCUDA/select_compute_arch, which CMAKE_HIP_ARCHITECTURES replaces."""
-        # hipport's find_cuda.cmake has the one that makes flags.
+        # hipport's find_cuda.cmake defines the function that makes flags.
         if command.name == "cuda_select_nvcc_arch_flags" and self.tree.find_cuda:
             return
         name = command.name.encode()
@@ -529,7 +529,7 @@ class _Script(CMakeProbes):
                     others = row["target"].split(";")
                     either = " AND ".join(f"TARGET {other}" for other in others)
                     start, end = arguments[i - 1].span.start, argument.span.end
-                    # Around them: there may be a comment between the two.
+                    # Parentheses go around the condition, because there may be a comment inside.
                     edits = (Edit(Span(start, start), b"("), Edit(Span(end, end), f" OR {either})".encode()))
                     yield BranchSaid(argument.span, "condition", f"{' and '.join(others)} with HIP", edits=edits)
             elif (match := _VERSION.fullmatch(said.decode("utf-8", "replace"))) and after.startswith(

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Give CMake for HIP what is set for CUDA outside of its scripts: in pyproject.toml, presets, setup.py, shell scripts.
+"""Set for CMake's HIP what is set for CUDA outside of its scripts: in pyproject.toml, presets, setup.py, shell scripts.
 
-`-DCMAKE_CUDA_FLAGS=--use_fast_math`, a table of scikit-build-core's, an argument of a setup.py: once a CMake script has
-the option USE_HIP, nothing reads them for HIP, and nobody says so. What HIP reads is put beside them, and what CUDA
-reads stays. Only for trees whose CMake scripts hipport has ported. What sets one for HIP already is left alone.
+`-DCMAKE_CUDA_FLAGS=--use_fast_math`, a table of scikit-build-core, an argument in setup.py: once a CMake script has the
+option USE_HIP, these have no effect for HIP, and CMake gives no warning. The setting for HIP is put beside them, and
+the one for CUDA stays. Only for trees whose CMake scripts hipport has ported. A file that already sets one for HIP is
+left alone.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from hipport.syntax.toml import Toml, TomlEntry
 from hipport_passes.build_files.nvcc_flags import FlagChange, translate, worded
 
 _MENTIONS = re.compile(rb"CMAKE_CUDA_(?:FLAGS|ARCHITECTURES|STANDARD)")
-# CMake's variables for the language CUDA that have one for HIP ("CMAKE_<LANG>_…", CMake 3.21).
+# CMake's variables for the language CUDA that have a counterpart for HIP ("CMAKE_<LANG>_…", CMake 3.21).
 _OPTION = re.compile(r"(-D)?(CMAKE_CUDA_(FLAGS(?:_[A-Z]+)?|ARCHITECTURES|STANDARD))(?::\w+)?=(.*)", re.DOTALL)
 _NAME = re.compile(r"CMAKE_CUDA_(FLAGS(?:_[A-Z]+)?|ARCHITECTURES|STANDARD)")
 # Tables of scikit-build-core 0.11 and py-build-cmake 0.4.
@@ -72,7 +73,7 @@ def find(source: Source, project: Project) -> Iterator[Finding]:
 
 
 def _beside(around: str, name: str, value: str, project: Project) -> _Beside | None:
-    """Return what is to be set for HIP, or None where nothing is, or something in what is `around` already."""
+    """Return the setting for HIP, or None if there is none, or if `around` already has it."""
     ours = name.replace("CUDA", "HIP")
     if re.search(ours + r"(?!\w)", around):
         return None
@@ -137,7 +138,7 @@ def _in_toml(source: Toml, project: Project) -> Iterator[Finding]:
 
 
 def _key(source: Toml, entry: TomlEntry, beside: _Beside) -> tuple[bytes | None, int]:
-    """Return the same key for HIP, and where: on a line of its own, or in the same inline table."""
+    """Return the same key for HIP, and its place: a line of its own, or the same inline table."""
     value = f'"{beside.value}"'.encode()
     before = source.text[entry.key : entry.span.start]
     own = re.fullmatch(rb"([\w.\"'-]*)CMAKE_CUDA_\w+([\"']?[ \t]*=[ \t]*)", before)
@@ -163,7 +164,7 @@ def _in_presets(source: CMakePresets, project: Project) -> Iterator[Finding]:
         around = " ".join(
             str(each.path[3]) for each in source.entries if each.path[:3] == tuple(table) and each.path[3:]
         )
-        # `{"type": "STRING", "value": "…"}` is for a person.
+        # A person decides about `{"type": "STRING", "value": "…"}`.
         if entry.value is None or len(entry.path) > 4:
             value = entry.value if entry.path[4:] == ("value",) else None
             beside = _beside(around, str(name), value, project) if value is not None else None
@@ -243,7 +244,7 @@ def _in_commands(source: Shell | Dockerfile | Definition, project: Project) -> I
                 and word.text.startswith("CMAKE_ARGS=")
                 and (beside := _beside(around, named[0], HOLE, project))
             ):
-                # Several in one word, for a build that pip calls.
+                # Several settings in one word, for a build that pip calls.
                 yield _finding(word.span, beside, None, word.span.end)
 
 

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Port the build scripts of PyTorch extensions: flags for nvcc, gates on CUDA_HOME, probes of nvcc, libraries.
 
-PyTorch's build hands the flags meant for nvcc to hipcc as they are, and CUDA_HOME is None there: many scripts then
-build nothing, without a word. Where PyTorch is for ROCm, flags are what they mean to hipcc; a build for CUDA stays what
-it was, and what a script already does for ROCm alone, or for CUDA only, stays too. The facts on PyTorch are from
-torch/utils/cpp_extension.py of 2.13.
+PyTorch's build passes the flags for nvcc to hipcc unchanged, and CUDA_HOME is None there: many scripts then silently
+build nothing. Where PyTorch is for ROCm, the flags become hipcc's. A build for CUDA stays the same, and so does code
+that is already for ROCm alone, or for CUDA only. The facts on PyTorch are from torch/utils/cpp_extension.py of 2.13.
 """
 
 from __future__ import annotations
@@ -27,10 +26,10 @@ from hipport_passes.build_files.nvcc_flags import Translated, translate
 
 __all__ = ["PASS", "Translated", "find", "translate"]
 
-# What a script has that builds something for a GPU, or asks for nvcc.
+# Words of a script that builds something for a GPU, or asks for nvcc.
 _WORDS = load(Path(__file__).with_suffix(".toml"))["words"]
 _MENTIONS = re.compile(rf"{one_of(_WORDS['mentions'])}|[\"']nvcc[\"' ]|\.cu[\"']|-D(?!CMAKE_)\w*CUDA\w*=".encode())
-#: Flags that a script may have for another one that builds.
+#: Flags that a script may keep for another script that builds.
 _FLAGS = re.compile(one_of(_WORDS["flags"]).encode())
 _COMMENT = re.compile(rb"(?<!\S)#[^\r\n]*")
 _IMPORT = re.compile(rb"^[ \t]*(?:from[ \t]+(\S+)[ \t]+)?import[ \t]+(\([^)]*\)|[^\r\n#]*)", re.MULTILINE)
@@ -48,7 +47,7 @@ def find(source: Python, project: Project) -> Iterator[Finding]:
         if _BUILDS.search(source.text):
             yield _unread(source)
         return
-    # Only now: the parser takes longer to load than most trees take to port.
+    # Imported late: loading the parser takes longer than porting most trees.
     from hipport_passes.build_files.build_scripts.extension_flags import flags
     from hipport_passes.build_files.build_scripts.gates import gates
     from hipport_passes.build_files.build_scripts.no_gpu import openings
@@ -63,13 +62,13 @@ def find(source: Python, project: Project) -> Iterator[Finding]:
     script.modules = project.fact(_modules)
     torch = shared or b"torch" in _COMMENT.sub(b"", source.text)
     try:
-        # What `python_gates` opens, which comes later: what stands behind it is then for both.
+        # `python_gates` runs later and opens these; the code behind them is then for both.
         if _RELEASE.search(source.text):
             script.open_to_rocm(dict.fromkeys(versions.gates(source.fact(PythonProgram)), False))
-        # First, as what stands behind them is then for ROCm, too.
+        # First, because the code behind them is then for ROCm, too.
         opened = list(openings(script))
         shut = list(unset(script))
-        # What ROCm does not come to any more needs nothing else.
+        # Code that ROCm no longer reaches needs no other finding.
         bodies = [body for each in shut for body in each.bodies]
         said = list(flags(script, project, torch))
         said = [each for each in said if not any(body.start <= each.span.start < body.end for body in bodies)]
@@ -111,13 +110,13 @@ def _module(source: Python) -> str:
 
 
 def _imported(source: Python) -> frozenset[str]:
-    """Return the words in the file's imports: modules, and what is taken from them."""
+    """Return the words in the file's imports: modules, and the names imported from them."""
     lines = (b".".join(part for part in match.groups() if part) for match in _IMPORT.finditer(source.text))
     return frozenset(word.decode("utf-8", "replace") for line in lines for word in re.findall(rb"\w+", line))
 
 
 def _kernels(source: Python, project: Project) -> bool:
-    """Say whether there may be kernels beside the script or below it: always, where files are not on disk."""
+    """Return whether there may be kernels beside the script or below it: always, if files are not on disk."""
     if project.root is None or b"CppExtension" not in source.text:
         return True
     found = (name for _, _, others in walk(project.root / source.path.parent) for name in others)

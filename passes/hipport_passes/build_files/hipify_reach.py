@@ -1,18 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
 """Have PyTorch's hipify convert the files that it would leave behind, when an extension is built for ROCm.
 
-hipify puts what it converts from a folder with `cuda`, `CUDA` or `THC` in its name into another (`csrc/cuda` becomes
-`csrc/hip`), and corrects the quoted includes of what it converts as well: of `.inl` and the like never, for
-`CUDAExtension` of nothing outside of the build script's folder, and for `load` of headers in no folder that it was
-told of. `load` renames the folders that the tree lies in as well: in a clone called `cuda-kernels` all it builds is
-moved. Such a file is then not where it is looked for. Where it still is, it may include a header whose converted copy
-is there already; with `#pragma once` alone the compiler gets both. Or it includes PyTorch's headers for CUDA, which a
-PyTorch for ROCm has by other names. So the build script names these files to hipify, with its sources: the files are
-converted, and the includes corrected. Include folders that only a flag names (`-Icsrc/include`) are named to hipify as
-well, which looks for headers in `include_dirs` alone. Where hipify does not run, nothing changes.
+hipify moves the files that it converts from a folder with `cuda`, `CUDA` or `THC` in its name to another one
+(`csrc/cuda` becomes `csrc/hip`), and corrects their quoted includes. It does so for files that it converts by itself:
+never for `.inl` and the like, for `CUDAExtension` not outside of the build script's folder, and for `load` not for
+headers in folders that it was not told of. `load` also renames the folders that contain the tree: in a clone called
+`cuda-kernels` all files that it builds are moved.
+
+A file that is left behind is then not found by its includer. If it is found, it may include a header that also exists
+as a converted copy; `#pragma once` does not prevent the compiler from reading both. Or it includes PyTorch's headers
+for CUDA, which have other names in a PyTorch for ROCm.
+
+So the build script names these files to hipify, with its sources: the files are converted, and the includes are
+corrected. Include folders that only a flag names (`-Icsrc/include`) are named as well, because hipify looks for headers
+in `include_dirs` alone. Where hipify does not run, nothing changes.
 
 Read in torch/utils/cpp_extension.py and torch/utils/hipify/hipify_python.py of PyTorch 2.13, and tried. Third-party
-code that is not to be converted is found by an include folder instead, which a person has to give.
+code that must not be converted is found through an include folder instead, which a person has to add.
 """
 
 from __future__ import annotations
@@ -37,17 +41,17 @@ from hipport.syntax.python import Python
 from hipport_passes.build_files.build_scripts import hipify_lines
 
 _TOLD = re.compile(rb"hipify.*\bextra_files\b|\bextra_files\b.*hipify", re.DOTALL)
-# Of a C++ compiler: an include folder.
+# The option of a C++ compiler for an include folder.
 _FLAG = re.compile(rb"[\"']-I")
 _HAS_OS = re.compile(rb"^import os[ \t\r]*$", re.MULTILINE)
 _RENAMED = re.compile(r"cuda|CUDA|THC")
-#: The suffixes of what hipify converts without being told, and the folders beside a setup.py that it does not look in.
+#: The suffixes of files that hipify converts by itself, and the folders beside a setup.py that it skips.
 _CONVERTED = frozenset(".cu .cuh .c .cc .cpp .h .in .hpp".split())
 _NOT_LOOKED_IN = frozenset(("build", "third_party"))
 _ONCE = re.compile(rb"^[ \t]*#[ \t]*pragma[ \t]+once\b", re.MULTILINE)
-#: What a PyTorch for ROCm has by other names, which hipify puts.
+#: Names that differ in a PyTorch for ROCm, which hipify replaces.
 _PYTORCH = re.compile(rb"\b(?:at|c10|torch)::cuda\b|[<\"](?:ATen|c10)/cuda/")
-#: What hipify changes in a file that is ported already: names of PyTorch's, and the runtime's header that it adds.
+#: Code that hipify changes in a ported file: names of PyTorch's, and the runtime header that it adds.
 _CHANGED = re.compile(rb"\b(?:at|c10|torch)::cuda\b|<(?:ATen|c10)/cuda/|__global__|__shared__|__syncthreads")
 
 _LINES = """\
@@ -80,7 +84,7 @@ _FOLDERS = """\
 
 
 def find(source: Python, project: Project) -> Iterator[Finding]:
-    """Yield one finding if the script builds sources that hipify would part from what they include."""
+    """Yield one finding if the script builds sources that hipify would separate from the files they include."""
     builds = hipify_lines.BUILDS.search(source.text)
     if builds is None or _TOLD.search(source.text) or source.path.suffix != ".py":
         return
@@ -129,7 +133,7 @@ def find(source: Python, project: Project) -> Iterator[Finding]:
 
 
 def _above(project: Project) -> str:
-    """Return the folder that the paths of a project's files start from, as far as it is known."""
+    """Return the folder that the paths of a project's files are relative to, as far as it is known."""
     return "." if project.root is None else project.root.as_posix()
 
 
@@ -149,13 +153,13 @@ class _Reach:
         assert extension.path is not None
         self.project = project
         self.told = extension.kind == "load"
-        #: What hipify takes paths relative to; for `load`, a folder far from here, so that every folder is renamed,
-        #: also those that the tree lies in.
+        #: The folder to which hipify's paths are relative. For `load` it is far away, so that every folder is renamed,
+        #: also those that contain the tree.
         self.base = "." if self.told else extension.path.parent.as_posix()
         self.above = _above(project) if self.told else "."
         self.behind: set[str] = set()
         self.lost: set[str] = set()
-        #: Include folders that hipify has to be told of: the script names folders by a flag alone.
+        #: Include folders that hipify must be told of, because the script names them only by a flag.
         self.folders: set[str] = set()
         text = project.by_path[extension.path].text
         self.by_flags = not self.told and b"include_dirs" not in text and _FLAG.search(text) is not None
@@ -168,7 +172,7 @@ class _Reach:
                 queue += self._included(source)
 
     def _included(self, source: Cpp) -> Iterator[Cpp]:
-        """Yield what is converted because `source` is."""
+        """Yield the files that are converted because `source` is converted."""
         for include in source.includes:
             beside = type(source.path)(posixpath.normpath((source.path.parent / include.path).as_posix()))
             if not include.angled and (other := self.project.by_path.get(beside)) is not None:
@@ -186,31 +190,31 @@ class _Reach:
             elif not include.angled and any(beside.is_relative_to(each.path) for each in self.project.skipped):
                 if self._parted(source.path, include.path):
                     self.lost.add(include.path)
-            else:  # by an include folder
+            else:  # By an include folder.
                 match list(self.project.included(source, include)):
                     case [Cpp() as other] if self._by_itself(other.path):
                         self._look_in(other, include.path)
                         yield other
 
     def _look_in(self, other: Cpp, written: str) -> None:
-        """Note the folder of a header that hipify would have to find, and that only a flag tells of."""
+        """Record the folder of a header that hipify would have to find, and that only a flag names."""
         path, ending = f"/{other.path.as_posix()}", f"/{posixpath.normpath(written)}"
         if self.by_flags and path.endswith(ending) and self._needs(other, set()):
             self.folders.add(path.removesuffix(ending).lstrip("/") or ".")
 
     def _by_itself(self, path: PurePath) -> bool:
-        """Say whether hipify converts the file because a source includes it."""
+        """Return whether hipify converts the file because a source includes it."""
         parts = PurePosixPath(posixpath.relpath(path.as_posix(), self.base)).parts
         return not self.told and path.suffix in _CONVERTED and parts[0] not in (*_NOT_LOOKED_IN, "..")
 
     def _parted(self, path: PurePath, include: str) -> bool:
-        """Say whether a file finds what it includes no longer from where hipify puts its converted copy."""
+        """Return whether the converted copy of a file no longer finds an include."""
         folder = posixpath.join(self.above, posixpath.relpath(path.parent.as_posix(), self.base))
         put = folder.replace("cuda", "hip").replace("CUDA", "HIP").replace("THC", "THH")
         return posixpath.normpath(f"{folder}/{include}") != posixpath.normpath(f"{put}/{include}")
 
     def _twice(self, source: Source) -> bool:
-        """Say whether a file that stays as it is includes a header that others will include a converted copy of."""
+        """Return whether an unconverted file includes a header that other files include as a converted copy."""
         for include in source.includes if isinstance(source, Cpp) else ():
             for other in self.project.included(source, include):
                 if self._by_itself(other.path) and _ONCE.search(other.text) and _CHANGED.search(other.text):
@@ -218,7 +222,7 @@ class _Reach:
         return False
 
     def _needs(self, source: Source, visited: set[PurePath]) -> bool:
-        """Say whether a file compiles only once hipify has converted it: it, or an include of it, has CUDA names."""
+        """Return whether a file compiles only after hipify: it, or an include of it, has CUDA names."""
         visited.add(source.path)
         if not isinstance(source, Cpp):
             return False
@@ -233,7 +237,7 @@ class _Reach:
 
     @staticmethod
     def _put_there(path: PurePath) -> set[str]:
-        """Return hipport's own header at a path, which is put there with what is ported, and those that it includes."""
+        """Return hipport's own header at a path, which is written with the port, and the headers that it includes."""
         if path.parent.name != own_headers.FOLDER:
             return set()
         try:
@@ -243,7 +247,7 @@ class _Reach:
         return {each.path.as_posix() for each in made}
 
     def _there(self, path: PurePath) -> bool:
-        """Say whether there is such a file, of a kind that hipport does not read."""
+        """Return whether there is such a file, of a kind that hipport does not read."""
         return self.project.root is not None and (self.project.root / path).is_file()
 
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Port makefiles that call nvcc: the compiler, its flags and libraries, as far as they are written out.
+"""Port makefiles that call nvcc: the compiler, its flags and libraries, where they are literal.
 
-`USE_HIP` chooses, 1 unless said otherwise: `make USE_HIP=0` runs what it ran. A line that is not right for hipcc stays,
-in the `else` of a conditional. What makefiles ask of the machine, and what nvcc does that hipcc does not, is reported.
-What a makefile says of HIP by itself is left alone.
+`USE_HIP` chooses, and is 1 by default: `make USE_HIP=0` runs the original commands. A line that is wrong for hipcc
+stays, in the `else` of a conditional. Questions about the machine, and features of nvcc that hipcc lacks, are reported.
+A makefile's own code for HIP is left alone.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _WORDS = load(Path(__file__).with_suffix(".toml"))["words"]
 _MENTIONS = re.compile(
     rf"{one_of(_WORDS['mentions'])}|-lcu[a-z]|--?x[ =]cu\b|-arch[ =]sm_|--gpus\b|\bcu1\d\d\b".encode(), re.IGNORECASE
 )
-# What is read in recipes besides compilers: commands that install, and that start containers; and what they do.
+# Words in recipes besides compilers: commands that install or start containers, and their subcommands.
 _INSTALLS = re.compile(rf"\b{one_of(_WORDS['installs'])}\b".encode())
 _OF_RECIPES = frozenset(
     "pin torch index separate cuda_only no_rocm isolation conda channel image container packages".split()
@@ -51,7 +51,7 @@ _PROBE = re.compile(rb"\$\(shell[^)]*\b(?:nvcc|nvidia-smi|deviceQuery)\b|`[^`]*\
 # Compilers and linkers besides nvcc.
 _LINKER = re.compile(rf"{one_of(_WORDS['linkers'])}[)}}]?$")
 _HANDED_ON = re.compile(rb"(?<![\w$(])\w+=(\$[({](\w+)[)}])(?![\w\"'])")
-# nvcc reads options from these ("CUDA Compiler Driver NVCC", 13.0); hipcc, where it compiles, from one.
+# nvcc reads options from these variables ("CUDA Compiler Driver NVCC", 13.0); hipcc, when it compiles, from one.
 _NVCC_READS = re.compile(rb"[ \t]*(?:(?:export|override)[ \t]+)*(?P<name>NVCC_(?:PREPEND|APPEND)_FLAGS)\b")
 _NVCC_GIVEN = re.compile(rb"(?<![\w$({])(NVCC_(?:PREPEND|APPEND)_FLAGS)=")
 _HIPCC_READS = "HIPCC_COMPILE_FLAGS_APPEND"
@@ -74,7 +74,7 @@ class _Said:
 
 
 def find(source: Makefile, project: Project) -> Iterator[Finding]:
-    """Yield a finding per stretch of lines that is for nvcc alone."""
+    """Yield a finding per block of lines that are for nvcc alone."""
     if not _MENTIONS.search(source.text) and not nvidia_tools.mentioned().search(source.text):
         return
     ported = is_own(source)
@@ -149,13 +149,13 @@ def _run_in_recipes(source: Makefile, project: Project) -> Iterator[Finding]:
 
 
 def _begin(source: Makefile, command: Span) -> int:
-    """Return where a command begins behind what make takes off it."""
+    """Return the start of a command after the prefixes that make removes."""
     text = source[command]
     return command.start + len(text) - len(text.lstrip(b"@-+ \t"))
 
 
 def _for_hip(source: Makefile, line: MakeLine) -> bool:
-    """Say whether a line is there with HIP alone, perhaps from an earlier run, and so has what is left to a person."""
+    """Return whether a line exists for HIP alone, perhaps from an earlier run, so that its rest is a person's."""
 
     def of(block: Block[MakeLine]) -> bool | None:
         first, alone = block.first, block.before is None
@@ -165,7 +165,7 @@ def _for_hip(source: Makefile, line: MakeLine) -> bool:
 
 
 def _decided(source: Makefile, line: MakeLine) -> bool:
-    """Say whether a line stands where it is known that CUDA is not what is built with, or HIP not what is meant."""
+    """Return whether the place of a line already implies that the build is not for CUDA, or not for HIP."""
 
     def asks(block: Block[MakeLine]) -> bool | None:
         return True if b"USE_HIP" in source[block.part.span] else None
@@ -179,7 +179,7 @@ def _decided(source: Makefile, line: MakeLine) -> bool:
 
 
 class _Answers(NamedTuple):
-    """Facts about conditionals of a makefile."""
+    """Facts about the conditionals of a makefile."""
 
     for_hip: dict[Block[MakeLine], bool | None]
     asks: dict[Block[MakeLine], bool | None]
@@ -191,12 +191,12 @@ def _answers(source: Makefile) -> _Answers:
 
 
 def is_own(source: Makefile) -> bool:
-    """Say whether an earlier run has ported a makefile: by the line at the top, or by what stands for nvcc."""
+    """Return whether an earlier run has ported a makefile: by the line at the top, or by nvcc's replacement."""
     return _OWN in source.text or (ARCHS.encode() in source.text and b"ifeq ($(USE_HIP),1)" in source.text)
 
 
 def _option(source: Makefile, project: Project) -> Edit | None:
-    """The lines that choose, at the top: what comes later may count on them. None where they are there."""
+    """Return the lines with the option, for the top, so that later lines can use it. None if they are there."""
     archs = " ".join(project.target.archs).encode()
     lines = {b"USE_HIP": b"1", b"HIP_ARCHS": archs, b"ROCM_PATH": b"/opt/rocm"}
     if is_own(source):
@@ -212,7 +212,7 @@ def _option(source: Makefile, project: Project) -> Edit | None:
 def _finding(source: Makefile, stretch: Sequence[_Said], option: Edit | None) -> Finding:
     first, last = stretch[0], stretch[-1]
     newline = source.newline
-    # A line that would go on ends with the next one, which has nothing.
+    # A line with a trailing backslash ends with the next line, which is empty.
     put = [said.hip.rstrip(b"\r") for said in stretch if said.hip is not None]
     hip = [line + newline * _goes_on(line) for line in put]
     begin = newline.join([b"ifeq ($(USE_HIP),1)", *hip, b"else", b""])
@@ -232,15 +232,15 @@ def _finding(source: Makefile, stretch: Sequence[_Said], option: Edit | None) ->
 
 
 def _goes_on(text: bytes) -> bool:
-    """Whether a line that follows the text would belong to its last one."""
+    """Return whether the text ends with a continued line."""
     return re.search(rb"\\\r?\Z", text) is not None
 
 
 class _Script(MakefileFlags):
-    """A makefile: which of its variables are compilers, and which are for nvcc."""
+    """A makefile, with the variables that are compilers and those that are for nvcc."""
 
     def about(self, line: MakeLine) -> _Said | None:
-        """Return what becomes of one line, None if it is right for hipcc; what a person must do is put aside."""
+        """Return the port of one line, None if it is right for hipcc; work for a person is recorded separately."""
         if line.kind == "recipe":
             self._given(line)
         if (renamed := self._read_by_nvcc(line)) is not None:
@@ -262,19 +262,19 @@ class _Script(MakefileFlags):
         return None
 
     def _read_by_nvcc(self, line: MakeLine) -> Span | None:
-        """Return the name of what nvcc reads from the environment, where a line sets or exports it."""
+        """Return the name of a variable that nvcc reads from the environment, where a line sets or exports it."""
         source = self.source
         match = _NVCC_READS.match(source.text, line.span.start, line.span.end)
         if match is None or line.kind not in ("assignment", "other"):
             return None
         name = match["name"]
-        # What a command is given by its name as well has it there; what is not exported is make's own.
+        # A variable that a command also uses by name reaches it that way; one that is not exported is make's own.
         used = re.search(rb"\$[({]" + name + rb"[)}]", source.text)
         exported = re.search(rb"(?m)^[ \t]*export\b[ \t]*(?:[^\n=]*\b" + name + rb"\b|(?:#|\r?$))", source.text)
         return Span(*match.span("name")) if exported and not used else None
 
     def _renamed(self, line: MakeLine, name: Span) -> _Said | None:
-        """Give hipcc what nvcc reads from the environment ("HIPCC environment variables", ROCm 6.4)."""
+        """Rename a variable that nvcc reads from the environment to hipcc's ("HIPCC environment variables", 6.4)."""
         source = self.source
         said = source[name].decode(errors="replace")
         if said == "NVCC_PREPEND_FLAGS" and b"NVCC_APPEND_FLAGS" in source.text:
@@ -294,7 +294,7 @@ class _Script(MakefileFlags):
         return None if put is None else replace(put, span=name, kind="environment", certainty=Certainty.REVIEW)
 
     def _given(self, line: MakeLine) -> None:
-        """Report what a recipe gives nvcc by its environment."""
+        """Report variables that a recipe sets for nvcc in its environment."""
         match = _NVCC_GIVEN.search(self.source.text, line.value.start, line.value.end)
         if match is not None and not _ECHO.match(self.source[line.span]):
             name = match[1].decode()
@@ -302,7 +302,7 @@ class _Script(MakefileFlags):
             self._report(Span(*match.span(1)), "environment", message)
 
     def _stops(self, line: MakeLine) -> bool:
-        """Say whether make ends with an error by what a line asks: in it, or in the branches behind it."""
+        """Return whether make stops with an error because of a line's condition: in the line or in its branches."""
         text, depth = self.source[line.span], 0
         for other in self.source.lines:
             if other.span.start <= line.span.start or not line.kind.startswith("if"):
@@ -314,9 +314,9 @@ class _Script(MakefileFlags):
         return b"$(error" in text or b"${error" in text
 
     def defined(self, lines: Sequence[MakeLine]) -> _Said | None:
-        """Return what becomes of `define … endef`: what commands, or flags, in it are, in a definition of their own.
+        """Port `define … endef`: the commands or flags in it, as a second definition.
 
-        Where it is used as a recipe, make takes no conditional in it for one.
+        In a definition that is used as a recipe, make does not recognize conditionals.
         """
         source = self.source
         first, *body, last = lines
@@ -381,7 +381,7 @@ class _Script(MakefileFlags):
         commands = self._commands(line)
         if len(commands) < 2:
             return self._command(line, commands[0] if commands else [])
-        # Of several, those that are the compiler's.
+        # If there are several commands, port those of the compiler.
         changes: list[FlagChange] = []
         for words in commands:
             if self._called(line, words):
@@ -396,7 +396,7 @@ class _Script(MakefileFlags):
         return self._put(line, puts, changes, messages)
 
     def _command(self, line: MakeLine, words: Sequence[tuple[str, Span]]) -> _Said | None:
-        """Return what becomes of a line with one command, or of an assignment."""
+        """Return the port of a line with one command, or of an assignment."""
         if not self.cuda and words and NVCPP.fullmatch(words[0][0]):
             message = (
                 "hipcc does not compile target regions: amdclang++ -fopenmp --offload-arch=… compiles OpenMP's, no "
@@ -405,11 +405,11 @@ class _Script(MakefileFlags):
             self._report(words[0][1], "target_regions", message)
             return None
         if not self.cuda and any(word.startswith(_HPC_SDK) for word, _ in words):
-            # For the compiler that stays.
+            # This line is for the compiler that stays.
             return None
         calls, tells = self._called(line, words), self._tells(words)
         if line.kind == "recipe" and not calls and not tells and not (words and _LINKER.search(words[0][0])):
-            # Another program altogether.
+            # A different program.
             return None
         if line.kind == "assignment" and not calls and not self._meant(line):
             flags = words[1:] if self._nvcc(line, words) else words
@@ -419,7 +419,7 @@ class _Script(MakefileFlags):
         return None if told is None else self._put(line, *told)
 
     def _named(self, line: MakeLine, words: Sequence[tuple[str, Span]]) -> _Said | None:
-        """Put ROCm's libraries for CUDA's where they are named without -l, which another line puts before each."""
+        """Replace CUDA's libraries that are named without -l, which another line adds to each."""
         if "LIB" not in line.name.upper() or not _NAMED.search(self.source.text):
             return None
         puts: dict[Span, bytes] = {}
@@ -441,7 +441,7 @@ class _Script(MakefileFlags):
         return self._put(line, puts, changes, [])
 
     def _handed_on(self, line: MakeLine) -> dict[Span, bytes]:
-        """Return quotes for compilers that a recipe hands on as `CC=$(CC)`, which end at a blank without."""
+        """Return quotes for compilers that a recipe passes on as `CC=$(CC)`; without them the value ends at a blank."""
         return {
             Span(*match.span(1)): b'"' + match[1] + b'"'
             for match in _HANDED_ON.finditer(self.source.text, line.value.start, line.value.end)
@@ -466,7 +466,7 @@ class _Script(MakefileFlags):
             while not new and start == line.value.start and source.text[done : done + 1] in (b" ", b"\t"):
                 done += 1
         hip = b"".join([*pieces, source.text[done : line.span.end]])
-        # Lines that nothing is left on.
+        # Remove lines that are empty now.
         hip = re.sub(rb"\\\r?\n[ \t]*(?=\\\r?\n)|[ \t]*\\\r?\n[ \t]*\Z", b"", hip)
         kind = "nvcc" if messages else changes[0].kind
         messages += [str(change) for change in changes]

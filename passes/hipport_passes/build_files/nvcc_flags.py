@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Translate nvcc's options to hipcc's: what passes do in build scripts, and `hipport build` on a command line."""
+"""Translate nvcc's options to hipcc's, for the passes over build scripts and for `hipport build`."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from hipport.core.finding import Certainty
 from hipport.core.tables import load
 from hipport.syntax.holes import HOLE
 
-#: Asks for the C++ library's old ABI, which nothing for ROCm has.
+#: Asks for the old ABI of the C++ library, which no library for ROCm has.
 OLD_ABI = re.compile(rb"_GLIBCXX_USE_CXX11_ABI=0(?!\w)")
-#: The same by a variable of a shell's or of CMake's.
+#: The same through a variable of a shell script or of CMake.
 ABI_BY_VARIABLE = re.compile(rb"_GLIBCXX_USE_CXX11_ABI=\$\{?(\w+)\}?")
 #: CUDA's folders, as scripts name them.
 CUDA_FOLDER = re.compile(r"/(?:usr/local|opt)/cuda(?:[-/0-9]|$)")
@@ -29,8 +29,8 @@ _AFTER_PREFIX = re.compile(r"[-/0-9=]|$")
 class FlagChange:
     """The translation of `flags`, the arguments from `start` up to `stop`: `hip`, because of `why`.
 
-    MANUAL exactly when nothing can be put for them; then `hip` is what they were. `once` says that it need not be
-    given twice, `unless` which parts of it need not.
+    MANUAL if and only if they have no translation; then `hip` equals `flags`. `once`: the flags need not be given
+    twice; `unless`: the parts of them that need not.
     """
 
     start: int
@@ -51,7 +51,7 @@ class FlagChange:
 
 
 def worded(changes: Iterable[FlagChange | str]) -> str:
-    """Return what is said of changes: of flags that become the same for the same reason once."""
+    """Return the text about changes; flags with the same translation and reason share one entry."""
     flags: dict[str, list[str]] = {}
     for each in map(str, changes):
         flag, arrow, becomes = each.partition(" → ")
@@ -62,7 +62,7 @@ def worded(changes: Iterable[FlagChange | str]) -> str:
 
 @dataclass(frozen=True)
 class Translated:
-    """The flags for hipcc, in the order they were in, and every difference from nvcc's."""
+    """The flags for hipcc in the original order, and every difference from nvcc's."""
 
     kept: tuple[str, ...]
     changes: tuple[FlagChange, ...]
@@ -70,7 +70,7 @@ class Translated:
 
 @dataclass(frozen=True)
 class _Row:
-    """One [[flag]] of the table, which says what the fields mean."""
+    """One [[flag]] of the table, which explains the fields."""
 
     kind: str
     names: tuple[str, ...]
@@ -85,7 +85,7 @@ class _Row:
     since: tuple[int, ...]
 
     def named(self, flag: str) -> str | None:
-        """Return the name of this option that `flag` begins with, or is."""
+        """Return the name of this option that equals `flag` or begins it."""
         for name in self.names:
             rest = flag[len(name) :]
             if not flag.startswith(name):
@@ -108,12 +108,11 @@ def translate(
     rocm: tuple[int, int] = (6, 4),
     shell: bool = False,
 ) -> Translated:
-    """Return what hipcc is given where nvcc is given `flags`, one argument each.
+    """Translate nvcc's `flags`, one argument each, to hipcc's.
 
-    `torch` says that PyTorch's extension build adds its own; `of` whose flags they are: `nvcc`, `host` for a C++
-    compiler of its own, `link` for the linker. `rocm` is the oldest release that must understand the result. `shell`
-    says that a shell parts the result into words, and so what a variable in it stands for.
-    A part of a flag that is not known is HOLE.
+    `torch`: PyTorch's extension build adds its own flags. `of`: the owner of the flags: `nvcc`, `host` for a separate
+    C++ compiler, `link` for the linker. `rocm`: the oldest release that must understand the result. `shell`: a shell
+    splits the result into words, also the value of a variable in it. An unknown part of a flag is HOLE.
     """
     changes = tuple(_changes(flags, torch, of, rocm, shell))
     kept: list[str] = []
@@ -125,7 +124,7 @@ def translate(
 
 
 def library(name: str) -> tuple[str, str] | None:
-    """Return (ROCm's library, "") for a library of CUDA's, ("", why) if none takes its place; None for others.
+    """Return (ROCm's library, "") for a library of CUDA's, or ("", why) if it has no counterpart; None for others.
 
     ("", "") means that it is not needed.
     """
@@ -186,7 +185,7 @@ def _flag(flags: Sequence[str], i: int, torch: bool, of: str, rocm: tuple[int, i
         hip, why = (None, "its value does not follow it") if missing else _hip(row, name, value, torch, rocm, shell)
         given = tuple(flags[i:stop])
         if row.hip == ("{values}",) and value.startswith("/"):
-            # Microsoft's compiler gets it, which is not used where hipcc is.
+            # This option is for Microsoft's compiler, which hipcc does not use.
             return FlagChange(i, stop, row.kind, given, given, row.why, Certainty.SAFE, row.once)
         certainty = Certainty.MANUAL if hip is None else row.certainty
         if hip is not None and row.hip == ("{values}",) and HOLE in value[1:-1]:
@@ -201,7 +200,7 @@ def _flag(flags: Sequence[str], i: int, torch: bool, of: str, rocm: tuple[int, i
 def _hip(
     row: _Row, name: str, value: str, torch: bool, rocm: tuple[int, int], shell: bool
 ) -> tuple[tuple[str, ...] | None, str]:
-    """Return what becomes of an option with `value`, or None where a person must say, and why."""
+    """Return the translation of an option with `value`, or None if a person must decide, and why."""
     hip = row.hip
     if row.certainty is Certainty.MANUAL:
         return None, row.why
@@ -214,7 +213,7 @@ def _hip(
     if hip == ("{values}",):
         words = value[1:-1].split() if value[:1] in ("'", '"') else [value]
         parted = shell and "," not in value and all(HOLE not in word or word == HOLE for word in words)
-        # `-Wall,-DSIZE=$(SIZE)`: what has its beginning written out is one flag, if no comma is put into it.
+        # `-Wall,-DSIZE=$(SIZE)`: a part whose beginning is literal is one flag, if no comma is inserted into it.
         parted = parted or (shell and all(HOLE not in part or _BEGUN.fullmatch(part) for part in value.split(",")))
         if value != HOLE and HOLE in value and not parted and ("," in value or value[0] in f"{HOLE}'\""):
             return None, "the flags that it passes on are put together when the build runs"
@@ -223,15 +222,15 @@ def _hip(
     return tuple(older.get(flag, flag).replace("{name}", name).replace("{value}", value) for flag in hip), row.why
 
 
-#: What hands options to the host's compiler, which knows none of these: said twice, one is left over.
+#: Options that pass options to the host's compiler. That compiler knows none of them: if doubled, one is left over.
 _TO_HOST = ("-Xcompiler", "--compiler-options")
 
 
 def _unquoted(value: str) -> list[str]:
-    """Split the value of -Xcompiler at commas, as nvcc does, and at blanks; quotes that were meant for a shell go."""
+    """Split the value of -Xcompiler at commas, as nvcc does, and at blanks; remove quotes meant for a shell."""
     if len(value) > 1 and value[0] == value[-1] and value[0] in "'\"":
         value = value[1:-1]
-    # Quotes that the shell was to hand on are taken off by the shell that nvcc runs the host's compiler with.
+    # Escaped quotes are removed by the shell in which nvcc runs the host's compiler.
     parts = [part for piece in value.split(",") for part in piece.split() if part not in _TO_HOST]
     return [re.sub(r'^\\"(.*)\\"$', r"\1", part) for part in parts]
 

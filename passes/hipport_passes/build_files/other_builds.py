@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Report build systems that compile CUDA and that hipport does not port: Meson, Bazel, SCons, xmake, Autoconf, Cargo.
 
-The sources below are ported all the same; what compiles them still looks for nvcc. Each build system of a tree is
-reported once, with its scripts that say so and what can be done. A tree whose scripts know ROCm is somebody's port.
+The sources are ported all the same, but the build still looks for nvcc. Each build system of a tree is reported once,
+with its scripts and what a person can do. A tree whose scripts know ROCm is somebody's port.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def find(source: OtherBuild, project: Project) -> Iterator[Finding]:
 
 
 def _told(project: Project) -> Mapping[str, list[tuple[OtherBuild, Span]]]:
-    """The scripts of each build system that compile CUDA, where none of them knows ROCm; the topmost first."""
+    """Return the scripts of each build system that compile CUDA, topmost first, if none of them knows ROCm."""
     table: dict[str, Any] = load(_TABLE)
     scripts = [each for each in project.sources if isinstance(each, OtherBuild)]
     told: dict[str, list[tuple[OtherBuild, Span]]] = {}

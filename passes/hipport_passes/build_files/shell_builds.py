@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Report what scripts, descriptions of images and notebooks do with NVIDIA's tools; port the ABI and folders they name.
+"""Report uses of NVIDIA's tools in scripts, descriptions of images and notebooks; port the ABI and folders they name.
 
-`hipport build` reads makefiles and setup.py files; a compiler that is called by hand is to be called by hand on ROCm
-too, with the flags that the message has. PyTorch's builds for ROCm have the new ABI of the C++ library, as ROCm's own
-libraries have: what asks for the old one by `-D_GLIBCXX_USE_CXX11_ABI=0` cannot be linked with them. CUDA in the cells
+`hipport build` reads makefiles and setup.py files. A compiler that is called by hand must be called by hand on ROCm
+too, with the flags in the message. PyTorch's builds for ROCm have the new ABI of the C++ library, like ROCm's own
+libraries: code that asks for the old one by `-D_GLIBCXX_USE_CXX11_ABI=0` cannot be linked with them. CUDA in the cells
 of a notebook is not in a file that hipport reads.
 """
 
@@ -44,14 +44,14 @@ _FUNCTION = re.compile(rb"^[ \t]*(?:function[ \t]+)?([\w-]+)[ \t]*(?:\([ \t]*\))
 _ROCM_WORDS = re.compile(r"rocm|(?<![a-z])hip(?:cc)?(?![a-z])|(?<![a-z])amd(?!64|[a-z])", re.IGNORECASE)
 _CUDA_WORDS = re.compile(one_of(_WORDS["cuda"]), re.IGNORECASE)
 _SOURCE = re.compile(r".*\.(?:cu|cuh)")
-# What these are given is said, or looked for, and no flag.
+# The arguments of these are printed or searched for; they are not flags.
 _PRINTS = frozenset({"echo", "printf", "grep", "egrep", "awk", "log", "info", "warn", "die"})
-# What lies elsewhere in ROCm (stubs, targets, compat), and nvcc itself, are not in these folders.
+# The pattern excludes nvcc itself and folders that lie elsewhere in ROCm (stubs, targets, compat).
 _FOLDER = re.compile(
     rb"/usr/local/cuda(?:-[\d.]+\d)?(?:(?P<lib>/lib64)(?!/)|(?=/bin(?!/)|/include|/lib(?!\w|/)|/?(?:[\s:\"']|$)))"
 )
 _PYTHON = re.compile(r"(?:.*/)?python[\d.]*|\$\{?PYTHON\w*\}?|\{sys\.executable\}")
-# Cheap: what Python must say at all for a pass to have something to say.
+# A quick test whether Python code can have a finding.
 _ASKS = re.compile(one_of(_WORDS["python"]))
 _VARIABLE = re.compile(r"\$\{?(\w+)\}?")
 _WHOLE = re.compile(r"\$\{?(\w+)(?:\[[@*]\])?\}?")
@@ -59,7 +59,7 @@ _DECLARES = frozenset(("declare", "local", "readonly", "typeset", "export"))
 # nvcc reads options from these ("CUDA Compiler Driver NVCC", 13.0).
 _NVCC_OPTIONS = re.compile(r"NVCC_(?:PREPEND|APPEND)_FLAGS")
 _NVIDIA_SMI = re.compile(r"(?:.*/)?nvidia-smi")
-# Compilers of the host's, and the question whether a tool or a folder of NVIDIA's is there.
+# The host's compilers, and tests for a tool or a folder of NVIDIA's.
 _HOSTS = re.compile(rf"(?:.*/)?{one_of(_WORDS['host_compilers'])}(?:-[\d.]+)?|\$\{{?(?:CXX|CC)\}}?")
 _LOOKED_FOR = re.compile(
     rb"(?P<not>![ \t]*)?(?:\[\[?[ \t]+(?:-x[ \t]+)?\"?\$\()?[ \t]*\b(?:command[ \t]+-v|which|type|hash)[ \t]+"
@@ -78,18 +78,18 @@ _INSTEAD = {
 }
 _ARCHS = re.compile(r"\$\{?\w*(?:ARCH|GENCODE)\w*\}?", re.IGNORECASE)
 _NVIDIA_CONTAINER = re.compile(r"--gpus(?:=|$)|--runtime=nvidia\b|--device=/dev/nvidia|nvidia\.com/gpu")
-# Package managers of systems.
+# Package managers of Linux distributions.
 _INSTALLERS = frozenset(("apt", "apt-get", "aptitude", "yum", "dnf", "microdnf", "tdnf", "zypper"))
-# Modules of clusters by NVIDIA's names; and NVIDIA's installers, and where they come from.
+# NVIDIA's module names on clusters; NVIDIA's installers and their addresses.
 _MODULE = re.compile(rf"(?i)(?:.*/)?{one_of(_WORDS['modules'])}(?:[-/_.]*\d[\w./-]*)?")
 _INSTALLER = re.compile(
     r"(?:^|/)cuda_[\d.]+_[\w.]*\.run$|developer\.download\.nvidia\.com/compute|cuda-keyring_[\w.-]+\.deb$"
 )
-#: What Debian's and NVIDIA's repositories call NVIDIA's compiler, libraries and drivers.
+#: NVIDIA's compiler, libraries and drivers in Debian's and NVIDIA's repositories.
 _DEBIAN = re.compile(one_of(_WORDS["debian"], r"[\w.-]*") + "(?:[=:].*)?")
-#: Magics of extensions for notebooks that give a cell to nvcc: nvcc4jupyter's, old and new.
+#: Magics of notebook extensions that pass a cell to nvcc: nvcc4jupyter's, old and new.
 _CELLS = frozenset({"cu", "cuda", "cuda_run", "cuda_group_save", "cuda_group_run", "nvcc", "nvcc_plugin"})
-# Files that hipport ports, where they are files; and what such a file has for CUDA only.
+# Names of files that hipport ports, and words in such files that are for CUDA only.
 _READ = re.compile(
     rf"(?:.*/)?(?:.+\.{one_of(_WORDS['suffixes'])}|{one_of(_WORDS['files'])}|[\w-]*requirements[\w-]*\.txt)"
 )
@@ -103,13 +103,13 @@ def find(source: Source, project: Project) -> Iterator[Finding]:
     """Yield a finding per call of NVIDIA's tools or container runtime, flag for the old ABI, and cell with CUDA."""
     found = _find(source, project)
     if isinstance(source, Shell) and source.path in project.fact(_run_by_workflows):
-        # Part of what is to be decided of the workflow.
+        # These belong to the decision about the workflow.
         found = (replace(each, about=INTEGRATION) if each.certainty is Certainty.MANUAL else each for each in found)
     yield from found
 
 
 def _run_by_workflows(project: Project) -> frozenset[PurePath]:
-    """The scripts that jobs of continuous integration run, and that nothing else of the tree names."""
+    """Return the scripts that jobs of continuous integration run, and that no other file of the tree names."""
     workflows = [each for each in project.sources if isinstance(each, Workflow)]
     words = {word.text.removeprefix("./") for each in workflows for command in each.commands for word in command.words}
     run = {each.path for each in project.sources if isinstance(each, Shell) and words and each.path.as_posix() in words}
@@ -143,7 +143,7 @@ def _find(source: Source, project: Project) -> Iterator[Finding]:
             yield from in_commands(source, source.commands, project)
         case Toml():
             for entry, script in tasks(source):
-                # What it is on its own: a task may well be for another machine, and stands in a string.
+                # Judged without its workflow: a task may be for another machine, and its text is in a string.
                 for finding in in_commands(script, script.commands, project):
                     yield Finding(entry.span, finding.kind, finding.message, (), Certainty.MANUAL)
         case Notebook():
@@ -167,7 +167,7 @@ def _written_by(source: Shell) -> Iterator[Finding]:
 
 
 def _in_image(source: Dockerfile, project: Project) -> Iterator[Finding]:
-    """Yield what is to be said of an image's environment, and of what it runs."""
+    """Yield the findings on an image's environment, and on its commands."""
     on_rocm = set(_on_rocm(source))
     for each in source.instructions:
         if each.name in ("ENV", "ARG"):
@@ -203,13 +203,13 @@ def _in_cells(source: Notebook) -> Iterator[Finding]:
             yield Finding(span, "cell", message, (), Certainty.MANUAL)
 
 
-#: What the findings of workflows, and of scripts that they alone run, are about.
+#: The subject of findings in workflows, and in scripts that only workflows run.
 INTEGRATION = "continuous integration"
 
 
 def in_commands(source: Source, commands: Sequence[Command], project: Project) -> Iterator[Finding]:
-    """Yield what is to be said of commands that are NVIDIA's, or flags for the old ABI in them."""
-    # Where packages come from is what `requirements` puts there, too.
+    """Yield the findings on commands that are NVIDIA's, and on flags for the old ABI in commands."""
+    # `requirements` also inserts lines that name ROCm, for the source of packages.
     knows_rocm = any(
         _ROCM_WORDS.search(word.text)
         for command in commands
@@ -219,14 +219,14 @@ def in_commands(source: Source, commands: Sequence[Command], project: Project) -
     tools: dict[str, list[Span]] = defaultdict(list)
     given = _given_to_nvcc(commands)
     for command in commands:
-        # A branch for ROCm, or one of a script that has another for ROCm.
+        # A branch for ROCm, or a branch for CUDA in a script that has another one for ROCm.
         if command.asks(_ROCM_WORDS) or (knows_rocm and command.asks(_CUDA_WORDS)):
             continue
         words = [word.text for word in command.words]
         set_here = command.words[1:] if words[0] == "export" else command.words if "=" in words[0] else command.assigned
         yield from _settings(source, command, set_here, given, project)
         for word in set_here:
-            # `PROFILER="nsys profile"`, which is in front of commands later on.
+            # `PROFILER="nsys profile"`, which precedes later commands.
             if name := _tool(source, command, word.text.partition("=")[2].split()):
                 tools[name].append(word.span)
         if name := _tool(source, command, words):
@@ -243,7 +243,7 @@ def in_commands(source: Source, commands: Sequence[Command], project: Project) -
 def _settings(
     source: Source, command: Command, set_here: Sequence[Word], given: frozenset[str], project: Project
 ) -> Iterator[Finding]:
-    """Yield what is to be said of flags for the ABI, and of the variables that a command sets or declares."""
+    """Yield the findings on flags for the ABI, and on variables that a command sets or declares."""
     name = command.words[0].text
     if (
         name not in _PRINTS
@@ -258,7 +258,7 @@ def _settings(
 
 
 def _program(source: Source, command: Command, words: Sequence[str], project: Project) -> Iterator[Finding]:
-    """Yield what is to be said of the program that a command runs."""
+    """Yield the findings on the program that a command runs."""
     program = words[0]
     if _NVCC.fullmatch(program):
         yield _compiled(words[1:], command, project)
@@ -299,10 +299,10 @@ def _program(source: Source, command: Command, words: Sequence[str], project: Pr
 
 
 def _in_container(command: Command) -> Iterator[Finding]:
-    """Have Singularity give a container AMD's GPUs for NVIDIA's."""
+    """Make Singularity give a container AMD's GPUs instead of NVIDIA's."""
     said = [word.text for word in command.words]
     if "--rocm" in said[: said.index("--nv")]:
-        return  # it is given both, or a second --nv: AMD's are asked for
+        return  # Both options are there, or a second --nv: AMD's GPUs are already requested.
     option = command.words[said.index("--nv")]
     message = "--nv gives a container NVIDIA's GPUs, --rocm AMD's; assumes that its image is for ROCm"
     edit = Edit(option.span, b"--rocm")
@@ -310,10 +310,10 @@ def _in_container(command: Command) -> Iterator[Finding]:
 
 
 def _python(source: Source, command: Command, words: Sequence[str], project: Project) -> Iterator[Finding]:
-    """Yield what is to be said of Python that a command has in it, `python -c "…"`: the first of it, for a person."""
+    """Yield the first finding on Python code in a command, `python -c "…"`, for a person."""
     if not _PYTHON.fullmatch(words[0]) or _may_fail(source, command):
         return
-    # Behind a script's name, options are the script's.
+    # Options after a script's name belong to the script.
     at = next((i for i, word in enumerate(words[1:], 1) if not word.startswith("-") or word.endswith("c")), 0)
     code = words[at + 1] if at + 1 < len(words) and words[at].startswith("-") else ""
     if not at or not _ASKS.search(code):
@@ -328,13 +328,13 @@ def _python(source: Source, command: Command, words: Sequence[str], project: Pro
 
 
 def _linked(words: Sequence[str], project: Project) -> str:
-    """Say what becomes of CUDA's folders and libraries among the words of a compiler for the host; "" if none."""
+    """Return the text about CUDA's folders and libraries in a host compiler's command; "" if there are none."""
     changes = translate(words, of="link", rocm=project.target.rocm, shell=True).changes
     return worded(change for change in changes if change.kind in ("library", "cuda_path"))
 
 
 def _insisted(source: Source, commands: Sequence[Command]) -> Iterator[Finding]:
-    """Yield where a script stops if a tool or a folder of NVIDIA's is not there."""
+    """Yield the places where a script stops if a tool or a folder of NVIDIA's is missing."""
     if not commands:
         return
     text, said = source.text, set()
@@ -355,23 +355,23 @@ def _insisted(source: Source, commands: Sequence[Command]) -> Iterator[Finding]:
 
 
 def _on_line_of_any(at: int, commands: Sequence[tuple[int, int]], ends: Sequence[int]) -> bool:
-    """Say whether a command begins before a place, and the line that one of those ends on goes on to there."""
+    """Return whether the place lies on the lines of a command, from its beginning to the end of its last line."""
     before = bisect_right(commands, at, key=lambda each: each[0]) - 1
     return before >= 0 and at <= ends[before]
 
 
 def _end_of(text: bytes, at: int) -> int:
-    """Return where the line ends that a command ends on."""
+    """Return the end of the line at a position."""
     end = text.find(b"\n", at)
     return len(text) if end < 0 else end
 
 
 def _stops(text: bytes, at: int, condition: bool, absent: bool) -> bool:
-    """Say whether the script stops where what it looks for is not there; `absent`: what is asked is that it is not."""
+    """Return whether the script stops if something is missing; `absent`: the condition asks for its absence."""
     if condition:
         end = _IF_OR_FI.search(text, at)
         if end is not None and end[1] == b"if":
-            return False  # one inside of another
+            return False  # A nested `if`.
         body = text[at : end.start() if end else len(text)]
         then, _, otherwise = body.partition(b"else")
         return _STOPS.search(then if absent else otherwise) is not None
@@ -386,17 +386,17 @@ def _stops(text: bytes, at: int, condition: bool, absent: bool) -> bool:
 
 
 def _tool(source: Source, command: Command, words: Sequence[str]) -> str:
-    """Return the tool of NVIDIA's that a command runs, and has to have, or ""."""
+    """Return the tool of NVIDIA's that a command runs and needs, or ""."""
     found = nvidia_tools.run_by(words)
     if found is None or _may_fail(source, command):
         return ""
-    # Under `if command -v nsys`; the word of a user who asks for it is no such thing.
+    # Under `if command -v nsys`; a test of a user's argument does not count.
     asked = re.compile(rf"(?:(?<!\S)-[vVx]|\b(?:which|type|hash))\b[^&|]*{re.escape(words[found[0]])}")
     return "" if command.asks(asked) else found[1]
 
 
 def _may_fail(source: Source, command: Command) -> bool:
-    """Say whether the script goes on by itself where the command is not there: `… || true`."""
+    """Return whether the script continues if the command is missing: `… || true`."""
     end = command.span.end
     return re.match(rb"[^\n;&]*?\|\|", source.text[end : end + 200]) is not None
 
@@ -407,7 +407,7 @@ def _asks_nvidia(span: Span) -> Finding:
 
 
 def _is_returned(source: Source, command: Command) -> bool:
-    """Say whether a function returns the command's output: `flags() { echo …; }`, `$(flags)`."""
+    """Return whether a function returns the command's output: `flags() { echo …; }`, `$(flags)`."""
     functions, ends = source.fact(_functions)
     number = bisect_left(ends, command.span.end)
     if number == len(ends):
@@ -417,7 +417,7 @@ def _is_returned(source: Source, command: Command) -> bool:
 
 
 def _functions(source: Source) -> tuple[list[tuple[int, bytes]], list[int]]:
-    """Return where the bodies of a script's functions begin, with their names, and where they end, in order."""
+    """Return the starts of a script's function bodies with their names, and their ends, in order."""
     found = list(_FUNCTION.finditer(source.text))
     ends, end = [], 0
     for match in found:
@@ -429,13 +429,13 @@ def _functions(source: Source) -> tuple[list[tuple[int, bytes]], list[int]]:
 
 
 def _substituted(source: Source) -> frozenset[bytes]:
-    """Return the commands whose output a script puts in their place."""
+    """Return the commands whose output a script substitutes."""
     return frozenset(_SUBSTITUTED.findall(source.text))
 
 
 def _abi(source: Source, span: Span) -> Iterator[Finding]:
     for match in ABI_BY_VARIABLE.finditer(source.text, span.start, span.end):
-        # `OLD=0`, and not `OLD=$(python -c …)`, which asks PyTorch.
+        # `OLD=0`, but not `OLD=$(python -c …)`, which asks PyTorch.
         if re.search(
             rb"^[ \t]*(?:export[ \t]+)?" + match[1] + rb"=([\"']?)0\1[ \t]*(?:[;#\r\n]|\Z)", source.text, re.MULTILINE
         ):
@@ -470,9 +470,9 @@ def _on_rocm(source: Dockerfile) -> Iterator[DockerInstruction]:
 
 
 def _folders(source: Source, span: Span, project: Project, replaced: Sequence[Span] = ()) -> Iterator[Finding]:
-    """Yield the folders of CUDA's that an image's environment names: in paths, and as CUDA_HOME and its like.
+    """Yield CUDA's folders in an image's environment: in paths, and as CUDA_HOME and the like.
 
-    Not those in what is `replaced` as a whole.
+    Without those in text that is `replaced` as a whole.
     """
     edits = []
     for match in _FOLDER.finditer(source.text, span.start, span.end):
@@ -486,7 +486,7 @@ def _folders(source: Source, span: Span, project: Project, replaced: Sequence[Sp
 
 
 def _compilers(words: Sequence[Word], project: Project, *, image: bool = False) -> Iterator[Finding]:
-    """Yield the variables that name nvcc to CMake, or give it options; in an image for ROCm the first are HIP's."""
+    """Yield the variables that name nvcc to CMake or set its options; in an image for ROCm they become HIP's."""
     for name, value, span in settings(words):
         if name == "CUDACXX":
             # cmake-env-variables(7): HIPCXX is a clang++ that compiles HIP, and must not be hipcc.
@@ -505,7 +505,7 @@ def _compilers(words: Sequence[Word], project: Project, *, image: bool = False) 
 
 
 def _given_to_nvcc(commands: Sequence[Command]) -> frozenset[str]:
-    """Return the variables and arrays that nvcc is given whole, as flags: `$FLAGS`, `"${FLAGS[@]}"`."""
+    """Return the variables and arrays that are whole arguments of nvcc, as flags: `$FLAGS`, `"${FLAGS[@]}"`."""
     found = set()
     for command in commands:
         words = [word.text for word in command.words]
@@ -519,7 +519,7 @@ def _given_to_nvcc(commands: Sequence[Command]) -> frozenset[str]:
 
 
 def _flags(words: Sequence[Word], project: Project) -> Iterator[Finding]:
-    """Yield the variables that nvcc is given whose flags are others for hipcc."""
+    """Yield the variables with flags for nvcc that differ for hipcc."""
     for word in words:
         name, _, value = word.text.partition("=")
         flags = [item.text for item in word.items] or value.split()
@@ -536,11 +536,11 @@ def _flags(words: Sequence[Word], project: Project) -> Iterator[Finding]:
 
 
 def _compiled(flags: Sequence[str], command: Command, project: Project) -> Finding:
-    """Say what is called in nvcc's place."""
+    """Return the finding that shows the command for hipcc."""
     if {"--version", "-V"} & set(flags):
         message = "asks nvcc for its version, which ROCm does not have: `hipcc --version` gives the compiler's"
         return Finding(command.span, "version", message, (), Certainty.MANUAL)
-    # What such a variable holds is for nvcc: the GPUs are named in the message.
+    # A variable with architectures is for nvcc: the message names the GPUs.
     flags = [flag for flag in flags if not _ARCHS.fullmatch(flag)]
     translated = translate(flags, rocm=project.target.rocm, shell=True)
     archs = [f"--offload-arch={arch}" for arch in project.target.archs]

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Mark deduction guides as for host and device.
 
-nvcc also uses a program's guides for its class templates, `overload(Fs...) -> overload<Fs...>;`, in device code. clang
-takes a guide without attributes for the host only (clang 14 and 21, tried): device code that lets a class's arguments
-be deduced, `overload{…}`, does not compile, or uses another guide. With the attributes clang uses the guide in both. A
-guide generates no code, and nothing else changes.
+nvcc also uses a program's guides for its class templates, `overload(Fs...) -> overload<Fs...>;`, in device code. To
+clang a guide without attributes is for the host only (clang 14 and 21, tried): device code that relies on deduction,
+`overload{…}`, does not compile, or uses another guide. With the attributes clang uses the guide in both. A guide
+generates no code, and nothing else changes.
 
 Guides in files without device code stay, because a host compiler may read them.
 """
@@ -29,7 +29,7 @@ _COMPILED_FOR_DEVICE = frozenset((".cu", ".cuh", ".hip"))
 
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
-    """Yield a finding per deduction guide that device code may look at."""
+    """Yield a finding per deduction guide that device code may use."""
     code = source.code
     if b"->" not in code or (source.path.suffix not in _COMPILED_FOR_DEVICE and not _DEVICE.search(code)):
         return

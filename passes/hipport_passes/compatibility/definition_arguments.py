@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Drop the template arguments behind the name of a function template that is defined, which clang refuses.
+"""Drop template arguments after the name of a function template in its definition, which clang rejects.
 
 nvcc takes `template <typename T> void f<T>(T a) {}`, and the same form of a member outside of its class, for the
 template itself. For clang it is a partial specialization, which functions cannot have (tried with nvcc 13.0 and hipcc
@@ -22,12 +22,12 @@ _MAY_BE = re.compile(rb"\b\w+\s*<[\w\s,.]+>\s*\(")
 _TEMPLATES = frozenset(("template_declaration",))
 _DEFINED = frozenset(("function_definition", "declaration"))
 _WRAPPED = frozenset(("pointer_declarator", "reference_declarator", "function_declarator"))
-# The name of a parameter, in front of what it is if it is not given.
+# The name of a parameter, before its default.
 _NAME = re.compile(rb"(?P<pack>\.\.\.)?\s*(?P<name>[A-Za-z_]\w*)\s*\Z")
 
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
-    """Yield a finding per function template that is declared with arguments behind its name."""
+    """Yield a finding per function template that is declared with arguments after its name."""
     code = source.code
     if b"template" not in source.words or _MAY_BE.search(code) is None:
         return
@@ -39,7 +39,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         node = declared.child_by_field_name("declarator")
         while node is not None and node.type in _WRAPPED:
             called = node.type == "function_declarator"
-            # A reference has no field for what it refers to.
+            # A reference has no field for its target.
             node = node.child_by_field_name("declarator") or (node.named_children[-1] if not called else None)
         scope = b""
         while node is not None and node.type == "qualified_identifier":
@@ -51,7 +51,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         if node is None or node.type != "template_function":
             continue
         name, arguments = node.child_by_field_name("name"), node.child_by_field_name("arguments")
-        # The constructor of a class may be named with the class's arguments.
+        # The constructor of a class may be written with the class's arguments.
         if name is None or arguments is None or code[name.start_byte : name.end_byte] == scope:
             continue
         written = [b"".join(code[each.start_byte : each.end_byte].split()) for each in arguments.named_children]
@@ -65,7 +65,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
 
 
 def _argument(parameter: bytes) -> bytes:
-    """Return what a parameter of a template is as an argument of it; empty if it has no name."""
+    """Return a template's parameter in the form of an argument; empty if it has no name."""
     match = _NAME.search(parameter.partition(b"=")[0])
     return match["name"] + (match["pack"] or b"") if match is not None else b""
 

@@ -1,18 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Write the launches of PyTorch extensions so that PyTorch's hipify leaves them whole.
+"""Write the launches of PyTorch extensions in a form that PyTorch's hipify does not garble.
 
-hipify makes `hipLaunchKernelGGL(…)` of each launch, and reads it as text. For hipify, the kernel's name begins after
-the last byte that is not part of a name, and that byte moves inside with it: `;k<<<…>>>` and `CHECK(k<<<…>>>` lose
-their beginning, and `else k` its blank. The grid and the block end at a comma outside of parentheses, and are counted
-where `<` and `>` are balanced: shifts, comparisons, templates and braces break both, and a macro with two values
-counts as one (where it is the whole configuration, hipify ends with a KeyError). Texts are replaced wherever they
-occur: those of the name in the configuration, and those of the configuration in the name. Text between `>>>` and a
+hipify turns each launch into `hipLaunchKernelGGL(…)` by text. It also moves the byte in front of the kernel's name:
+`;k<<<…>>>` and `CHECK(k<<<…>>>` lose their beginning, and `else k` its blank. It ends the grid and the block at a comma
+outside of parentheses, and counts them where `<` and `>` are balanced: shifts, comparisons, templates and braces break
+both. It counts a macro with two values as one (if that is the whole configuration, it ends with a KeyError). It
+replaces texts wherever they occur: the name's text also in the configuration, and vice versa. Text between `>>>` and a
 parenthesis is lost.
 
 A blank in front of the kernel is enough for most launches. Otherwise the launch is written as `hipLaunchKernelGGL(…)`,
-which hipify does not read again. It is a statement, and so is hipify's result: a launch that is an operand or the
-argument of a macro goes into a lambda that is called. All of these are the same launch. Other programs keep their
-launches.
+which hipify does not read again. Both this form and hipify's result are statements: a launch that is an operand or the
+argument of a macro goes into a lambda that is called at once. All of these are the same launch. Other programs keep
+their launches.
 
 Read in torch/utils/hipify/hipify_python.py of PyTorch 2.13 (the same in 2.14 and 2.15), and tried with it.
 """
@@ -33,14 +32,14 @@ from hipport.syntax.cpp import Cpp, word_before
 from hipport.syntax.kernel_launches import WrittenLaunch, written
 from hipport_passes.names.pytorch_headers import includes_pytorch
 
-#: What hipify converts the files of.
+#: Kinds of extensions whose files hipify converts.
 _KINDS = frozenset(("CUDAExtension", "load", "load_inline"))
 _NAME = re.compile(rb"[\w():#]+\Z")
 _TEMPLATE = re.compile(rb"([\w():#]+)\s*(<.*>)\Z", re.DOTALL)
 _WORD = re.compile(rb"\w")
 _COMMENT = re.compile(rb"//|/\*")
 _TRIPLE = re.compile(rb"<<<")
-#: What may stand behind a launch that is a statement.
+#: Text after a launch that is a statement.
 _ENDS = re.compile(rb"(?:[ \t\r\n]|\\\r?\n)*(?:[;}]|\Z)")
 _BRACKETS = re.compile(rb"[()\[\]{},<>]")
 _PARAMETERS = re.compile(rb"#[ \t]*define[ \t]+(?P<name>\w+)\((?P<parameters>[^()]*)\)")
@@ -71,7 +70,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
 
 
 def _converted(source: Cpp, project: Project) -> bool:
-    """Say whether hipify converts the file when the extension is built."""
+    """Return whether hipify converts the file when the extension is built."""
     return bool(project.union_over(source, includes_pytorch)) or source.path in project.fact(_paths)
 
 
@@ -88,7 +87,7 @@ def _paths(project: Project) -> frozenset[PurePath]:
 def _launch(source: Cpp, project: Project, launch: WrittenLaunch) -> Iterator[Finding]:
     kernel = launch.kernel
     if len(launch.opening) > 3 or len(launch.closing) > 3:
-        return  # `launch_syntax` has not joined them; hipify does not see them
+        return  # `launch_syntax` has not joined its brackets, and hipify does not recognize it.
     if launch.arguments is None:
         yield _apart(launch.opening, "no arguments in parentheses follow it")
         return
@@ -112,7 +111,7 @@ def _launch(source: Cpp, project: Project, launch: WrittenLaunch) -> Iterator[Fi
     more = count - len(values)
     why = "a macro in its configuration has more than one value" if more else _shape(source, launch, delimiter)
     if why:
-        # The name of the macro is no part of the word before.
+        # The name of the macro must not become part of the word before.
         begin = begin or blanks[1:]
         edits = [Edit(Span(kernel.start, kernel.start), begin + b"hipLaunchKernelGGL((")]
         edits += _called(source, launch, more)
@@ -143,7 +142,7 @@ def _apart(opening: Span, why: str) -> Finding:
 
 
 def _blanks(source: Cpp, start: int) -> bytes:
-    """Return the blanks that are lacking in front of a kernel, as hipify takes the byte there inside of the launch."""
+    """Return the missing blanks in front of a kernel, because hipify moves the byte there into the launch."""
     text = source.text
     if not start:
         return b""
@@ -155,7 +154,7 @@ def _blanks(source: Cpp, start: int) -> bytes:
     first = max(text.rfind(b"\n", 0, start - 1), text.rfind(b"\r", 0, max(0, start - 2))) + 1
     line = text[first : start - 1].rstrip(b"\r")
     comment = any(source.code[first + at : first + at + 2] != b"//" for at in _found(line, b"//"))
-    # The end of a comment or a directive, a line that continues, a word.
+    # The end of a comment, a directive, a continued line or a word.
     needed = comment or line.lstrip().startswith(b"#") or line.endswith(b"\\") or _WORD.match(line[-1:])
     return b" " if needed else b""
 
@@ -168,7 +167,7 @@ def _found(text: bytes, part: bytes) -> Iterator[int]:
 
 
 def _is_operand(source: Cpp, launch: WrittenLaunch) -> bool:
-    """Say whether the launch is a part of a greater expression, or an argument of a macro, which may make it one."""
+    """Return whether the launch is part of a larger expression, or an argument of a macro, which may use it in one."""
     code = source.code
     assert launch.kernel is not None and launch.arguments is not None
     directive = source.directive(launch.opening.start)
@@ -182,13 +181,13 @@ def _is_operand(source: Cpp, launch: WrittenLaunch) -> bool:
     if before.endswith(b")"):
         opening = _opening_of(before)
         word = word_before(before, opening) if opening is not None else b""
-        return not word  # a cast
-    # A name in front of a name is a macro, and what stands behind it a statement of its own.
+        return not word  # A cast.
+    # Two adjacent names: the first is a macro, and a statement of its own follows it.
     return not _WORD.match(before, len(before) - 1) or word_before(before, len(before)) in _OPERATORS
 
 
 def _is_chosen(text: bytes) -> bool:
-    """Say whether the colon at the end is one of `a ? b : c`, and not of a label."""
+    """Return whether the colon at the end belongs to `a ? b : c`, not to a label."""
     depth = 0
     for at in range(len(text) - 1, max(-1, len(text) - 4000), -1):
         byte = text[at : at + 1]
@@ -213,7 +212,7 @@ def _opening_of(text: bytes) -> int | None:
 
 
 def _shape(source: Cpp, launch: WrittenLaunch, delimiter: bytes) -> str:
-    """Return why hipify would not read the launch with `delimiter` in front of it; "" if it would."""
+    """Return why hipify would misread the launch with `delimiter` in front of it; "" if it would not."""
     text = source.text
     assert launch.kernel is not None and launch.arguments is not None
     kernel = text[launch.kernel.start : launch.kernel.end]
@@ -242,13 +241,13 @@ def _shape(source: Cpp, launch: WrittenLaunch, delimiter: bytes) -> str:
 
 
 def _converted_text(inside: bytes, cuts: list[int]) -> bytes:
-    """Return the configuration with `dim3(` in front of the grid and the block, where hipify puts it."""
+    """Return the configuration with `dim3(` in front of the grid and the block, as hipify inserts it."""
     parts = [inside[a + 1 : b] for a, b in zip([-1, *cuts], [*cuts, len(inside)], strict=True)]
     return b", " + b",".join(part if i > 1 or b"\n" in part.strip() else part.lstrip() for i, part in enumerate(parts))
 
 
 def _even(template: bytes) -> bool:
-    """Say whether each `<` and `>` is a bracket of template arguments, read from the end."""
+    """Return whether each `<` and `>` is a bracket of template arguments, read from the end."""
     depth = 0
     for at in range(len(template) - 1, -1, -1):
         depth += (template[at : at + 1] == b">") - (template[at : at + 1] == b"<")
@@ -258,7 +257,7 @@ def _even(template: bytes) -> bool:
 
 
 def _commas(inside: bytes) -> list[int] | None:
-    """Return where hipify parts the configuration; None where its two ways of doing so differ, or it finds no end."""
+    """Return the commas at which hipify splits the configuration; None if its two methods differ or find no end."""
     round_, angles = 0, 0
     by_round: list[int] = []
     by_both: list[int] = []
@@ -277,9 +276,9 @@ def _commas(inside: bytes) -> list[int] | None:
 
 
 def _values(source: Cpp, project: Project, part: Span) -> int | None:
-    """Return how many values a part of the configuration is, as a macro may be several; None if that is not one number.
+    """Return the number of values in a part of the configuration, which may be a macro; None if it is not unique.
 
-    Several stay several in `hipLaunchKernelGGL(…)`, which is a macro that gives on what it is given.
+    Several values stay several in `hipLaunchKernelGGL(…)`, which is a macro that passes on its arguments.
     """
     macros = project.component(source).fact(defined)
     directive = source.directive(part.start)
@@ -291,7 +290,7 @@ def _values(source: Cpp, project: Project, part: Span) -> int | None:
 
 
 def _given(source: Cpp, project: Project, directive: Span, part: bytes) -> Iterator[tuple[bytes, ...]]:
-    """Yield what a part of a configuration is, in a macro, at the uses of that; itself if it is no parameter."""
+    """Yield the arguments for a part of a configuration at the uses of its macro; the part if it is no parameter."""
     head = _PARAMETERS.match(source.code, directive.start, directive.end)
     parameters = [each.strip() for each in head["parameters"].split(b",")] if head else []
     rest = next((each for each in parameters if each.endswith(b"...")), b"")
@@ -308,7 +307,7 @@ def _given(source: Cpp, project: Project, directive: Span, part: bytes) -> Itera
 
 
 def _counted(macros: Mapping[bytes, tuple[Macro, ...]], text: bytes) -> int | None:
-    """Return how many values a text without commas is, of which all may be a macro."""
+    """Return the number of values in a text without commas, which may be a macro; None if it is not unique."""
     match = _MACRO_USE.fullmatch(text)
     if match is None or match["name"] not in macros:
         return 1
@@ -316,15 +315,15 @@ def _counted(macros: Mapping[bytes, tuple[Macro, ...]], text: bytes) -> int | No
     if given is None or len(given) != 1:
         return 1
     texts = expanded(match["name"], given[0], macros)
-    # Commas in braces would part what the macro is given.
+    # Commas in braces would split the argument of a macro.
     counts = {None if b"{" in each and b"," in each else 1 + _cut_in_macro(each) for each in texts}
     return counts.pop() if len(counts) == 1 else None
 
 
 def _called(source: Cpp, launch: WrittenLaunch, more: int) -> list[Edit]:
-    """Return the edits that make arguments of a macro of what is in the brackets of a launch.
+    """Return the edits that turn the configuration of a launch into arguments of a macro.
 
-    `more` is how many values there are besides one for each part.
+    `more` is the number of values beyond one for each part.
     """
     code = source.code
     assert launch.arguments is not None
@@ -340,7 +339,7 @@ def _called(source: Cpp, launch: WrittenLaunch, more: int) -> list[Edit]:
 
 
 def _cut_in_macro(part: bytes) -> int:
-    """Return how many commas part a text where a macro gets it as one argument."""
+    """Return the number of commas that split a text which is one argument of a macro."""
     depth = found = 0
     for match in re.finditer(rb"[(),]", part):
         depth += (match.group() == b"(") - (match.group() == b")")

@@ -4,7 +4,7 @@
 `cub::DeviceSegmentedReduce::Sum` starts from a default-constructed value of the items' type. CUB makes it in a kernel,
 hipCUB on the host (device_segmented_reduce.hpp of ROCm 7.0: `input_type()`), where clang refuses a constructor that is
 for the device only. With `__host__` in front it is for both, and device code does not change. The change is REVIEW
-where the constructor calls something, or asks which thread it is in: the host needs that too, with the same meaning.
+where the constructor calls a function, or reads the thread's index: both must have the same meaning on the host.
 
 Types are found through the pointers that are passed to the call, `T* name`, as the file declares them.
 """
@@ -27,7 +27,7 @@ _CONSTRUCTOR = re.compile(
     rb"(?P<name>[A-Za-z_]\w*)\s*\(\s*(?:void\s*)?\)\s*(?=[;{:]|noexcept\b|=\s*default\b)"
 )
 _DEVICE = re.compile(rb"\b__device__\b")
-# What members are given, `x(0), y{1}`; a call has another name in front of its parenthesis than one of these.
+# Initializers of members, `x(0), y{1}`; in a call, another name precedes the parenthesis.
 _GIVEN = re.compile(rb"[:,]\s*\w+\s*[({]")
 _CALL_OR_THREAD = re.compile(rb"\w\s*\(|\b(?:asm|__\w+|(?:thread|block)Idx|(?:block|grid)Dim|warpSize)\b")
 
@@ -54,7 +54,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
 
 
 def _constructors(source: Cpp) -> Iterator[tuple[bytes, re.Match[bytes], int]]:
-    """Yield the constructors without arguments that are for the device only, and where they say so."""
+    """Yield the device-only constructors without arguments, with the place of their attribute."""
     for match in _CONSTRUCTOR.finditer(source.code):
         device = _DEVICE.search(source.code, match.start("attributes"), match.end("attributes"))
         if device and b"__host__" not in match["attributes"] and match["outer"] in (None, match["name"]):
@@ -62,7 +62,7 @@ def _constructors(source: Cpp) -> Iterator[tuple[bytes, re.Match[bytes], int]]:
 
 
 def _worked_out(source: Cpp) -> frozenset[bytes]:
-    """Those of which a definition calls something, or asks which thread it is in."""
+    """Return the classes of which such a constructor calls a function or reads the thread's index."""
     if b"__device__" not in source.words:
         return frozenset()
     return frozenset(
@@ -71,11 +71,11 @@ def _worked_out(source: Cpp) -> frozenset[bytes]:
 
 
 def _definition(source: Cpp, offset: int) -> bytes:
-    """Return the code of a constructor behind its parameters, without the names of members that are given something."""
+    """Return the code of a constructor after its parameters, without the names of initialized members."""
     opening = re.compile(rb"[;{]").search(source.code, offset)
     if opening is None or opening.group() == b";":
         return b""
-    # A brace may be that of a member: the body's is the one behind which the class continues.
+    # A brace may initialize a member: the body is the one after which the class continues.
     end = offset
     while (brace := source.code.find(b"{", end)) >= 0 and (closing := source.closing(brace)) is not None:
         end = closing + 1
@@ -85,7 +85,7 @@ def _definition(source: Cpp, offset: int) -> bytes:
 
 
 def _summed(source: Cpp) -> frozenset[bytes]:
-    """The types of what the file has hipCUB add up by segments."""
+    """Return the element types that the file passes to hipCUB's segmented sum."""
     if b"DeviceSegmentedReduce" not in source.words:
         return frozenset()
     found: set[bytes] = set()

@@ -29,11 +29,12 @@ from hipport.syntax.cuda import Cuda
 from hipport.syntax.declarations import heads
 from hipport_passes.names.pytorch_headers import includes_pytorch
 
-# torch/utils/hipify/cuda_to_hip_mappings.py of PyTorch 2.13, MATH_TRANSPILATIONS; only what a bracket follows directly.
+# torch/utils/hipify/cuda_to_hip_mappings.py of PyTorch 2.13, MATH_TRANSPILATIONS; only if a parenthesis follows
+# directly.
 _CALL = re.compile(rb"(?<![\w:])(?:::)?std::(?:max|min|ceil|floor|exp|log|pow|fabs|fmod|remainder|frexp)(?=\()")
 _BEHIND = re.compile(rb"\s*\(")
 _MIN_MAX = LibraryNames(frozenset((b"min", b"max")), _BEHIND)
-# Of crt/math_functions.h of CUDA 13.0: what the host may call and neither HIP nor C's library, before C23, has.
+# From crt/math_functions.h of CUDA 13.0: functions for the host that HIP lacks, and C's library before C23.
 _FUNCTIONS = LibraryNames(
     frozenset(
         name + single
@@ -42,7 +43,7 @@ _FUNCTIONS = LibraryNames(
     ),
     _BEHIND,
 )
-# Macros of C, which <cmath> takes away, and functions that math.h puts into the global namespace again.
+# Macros of C that <cmath> removes, and functions that math.h declares again in the global namespace.
 _CLASSES = LibraryNames(
     frozenset(b"isnan isinf isfinite isnormal signbit fpclassify isgreater isless islessgreater isunordered".split()),
     _BEHIND,
@@ -72,7 +73,7 @@ def _std(source: Cpp, project: Project) -> Iterator[Finding]:
 
 
 def _global(source: Cpp, project: Project) -> Iterator[Finding]:
-    """Find the first call of each kind in host code, in files that are compiled as CUDA."""
+    """Find the first host call of each kind in files that are compiled as CUDA."""
     if source.for_host or project.union_over(source, _compiled_as) != {"cuda"}:
         return
     for wanted, kind, message in (
@@ -97,19 +98,19 @@ def _global(source: Cpp, project: Project) -> Iterator[Finding]:
 
 
 def _compiled_as(source: Cpp) -> frozenset[str]:
-    """`cuda` for a source of CUDA's, `hip` where somebody has ported it."""
+    """Return `cuda` for a source of CUDA's, and `hip` if somebody has ported it."""
     found = {"hip"} if any(each.path.startswith("hip/") for each in source.includes) else set()
     return frozenset(found | {"cuda"} if isinstance(source, Cuda) else found)
 
 
 def _has_classes(source: Cpp) -> frozenset[str]:
-    """Why the names for classes of numbers are there."""
+    """Return the reasons why the functions for classes of numbers are declared."""
     found = {each.path for each in source.includes if each.path == "math.h"}
     return frozenset(found | {"std"} if _STD.search(source.code) else found)
 
 
 def _only_device(source: Cpp, offset: int) -> bool:
-    """Say whether `offset` is in a function, or lambda, that the host never calls."""
+    """Return whether `offset` is in a function or lambda that the host never calls."""
     for head in heads(source, offset):
         text = source.code[head.start : head.end]
         if DEVICE.search(text):

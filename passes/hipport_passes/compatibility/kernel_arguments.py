@@ -29,7 +29,7 @@ _CAST = re.compile(
 )
 _NAME = re.compile(rb"&?\s*(?:::\s*)?[A-Za-z_]\w*(?:\s*::\s*(?:template\s+)?[A-Za-z_]\w*)*\s*")
 _VOID = re.compile(rb"\(\s*void\s*\*\s*\*\s*\)|(?:reinterpret|static)_cast\b")
-# ONLY_FOR_HIP((void *)) kernel: a macro of the program's that gives the cast where it is wanted.
+# ONLY_FOR_HIP((void *)) kernel: a macro of the program that contains the cast.
 _MACRO_CASTS = re.compile(rb"\w+\s*\(\s*\(\s*(?:const\s+)?void\s*(?:const\s*)?\*\s*\)\s*\)\s*&?\s*[A-Za-z_]")
 _PLACE = re.compile(rb"&?\s*[A-Za-z_]\w*(?:\s*(?:\.|->|::)\s*\w+|\s*\[[^\[\]]*\])*")
 # cudaLaunchKernel<void(int*)>(kernel, …)
@@ -97,11 +97,11 @@ def _kernel(source: Cpp, name: bytes, arguments: tuple[Span, ...], index: int) -
     bracketed = text.startswith(b"(") and source.closing(argument.start) == argument.end - 1
     end = len(argument) if bracketed else _primary(text)
     following = text[end:].lstrip()[:1] if end is not None else b""
-    # A macro's parameter may stand for any expression: it needs parentheses, as any other expression does.
+    # A macro's parameter may be any expression, so it needs parentheses.
     if end is not None and following in (b",", b"", b")") and not source.directive(argument.start):
         edits: tuple[Edit, ...] = (Edit(Span(argument.start, argument.start), b"(const void*)"),)
     elif b"<" in source.code[argument.start : argument.end]:
-        # An expression with template arguments, whose commas would have to be told from those of the call.
+        # An expression with template arguments: their commas cannot be distinguished from those of the call.
         yield Finding(
             argument,
             "kernel",
@@ -118,7 +118,7 @@ def _kernel(source: Cpp, name: bytes, arguments: tuple[Span, ...], index: int) -
 
 
 def _primary(text: bytes) -> int | None:
-    """Return where the name, with template arguments, that `text` starts with ends."""
+    """Return the end of the name, with template arguments, at the beginning of `text`."""
     match = _NAME.match(text)
     if match is None:
         return None
@@ -159,7 +159,7 @@ def _symbol(source: Cpp, name: bytes, arguments: tuple[Span, ...], index: int) -
             certainty=Certainty.MANUAL,
         )
     elif source.path.suffix == ".c":
-        return  # In C the function takes an address, as CUDA's does, and HIP's headers define the macro for C++ alone.
+        return  # In C the function takes an address, as CUDA's does, and HIP's headers define the macro for C++ only.
     elif _SYMBOL.fullmatch(text) and text != b"HIP_SYMBOL":
         wrapped = (
             Edit(Span(argument.start, argument.start), b"HIP_SYMBOL("),
@@ -208,7 +208,7 @@ def _typed(source: Cpp, name: bytes, arguments: tuple[Span, ...], index: int, wa
 
 
 def _cast(source: Cpp, argument: Span, wanted: str) -> tuple[Edit, ...]:
-    """Return what writes a cast in front of an argument, with brackets around what is more than a place."""
+    """Return the edits that cast an argument, with parentheses around it if it is not a simple name."""
     cast = f"({wanted})".encode()
     if _PLACE.fullmatch(source.code, argument.start, argument.end) and not source.directive(argument.start):
         return (Edit(Span(argument.start, argument.start), cast),)
@@ -222,7 +222,7 @@ def _symbol_address(source: Cpp, name: bytes, arguments: tuple[Span, ...], index
         yield Finding(argument, "symbol_address", f"{name.decode()} takes the address of the symbol", (edit,))
 
 
-#: With the type that is wanted in the row.
+#: The rows of these have the type to cast to.
 _CASTS: dict[str, Callable[[Cpp, bytes, tuple[Span, ...], int, str], Iterator[Finding]]] = {
     "constant": _constant,
     "typed": _typed,

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Put a blank between a string and the macro behind it, which clang would take for the suffix of a literal.
+"""Put a blank between a string and the macro after it, which clang would read as the suffix of a literal.
 
 `"%"PRIu64` and, in a macro, `"error: "message` are adjacent strings in C++98. Since C++11 the name is a suffix of the
-literal. nvcc warns and treats it as before, clang refuses it (-Wreserved-user-defined-literal; tried with nvcc 13.0
+literal. nvcc warns and treats it as before, clang rejects it (-Wreserved-user-defined-literal; tried with nvcc 13.0
 and hipcc 7.0). Only names of macros are separated from the string: parameters of the enclosing macro, macros of the
 program, and those of <cinttypes>. With the blank it means for every compiler what it meant for nvcc.
 """
@@ -25,7 +25,7 @@ _OF_INTTYPES = re.compile(rb"(?:PRI[diouxX]|SCN[dioux])(?:(?:LEAST|FAST)?(?:8|16
 
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
-    """Yield a finding per string with a macro directly behind it."""
+    """Yield a finding per string that a macro follows directly."""
     if source.path.suffix == ".c" or source.is_hipport_header:
         return
     found = [match for match in _STRING.finditer(source.code) if match["name"]]
@@ -43,14 +43,14 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
 
 
 def _parameters(source: Cpp, span: Span) -> frozenset[bytes]:
-    """The parameters of the macro whose definition `span` is in."""
+    """Return the parameters of the macro definition around `span`."""
     directive = source.directive(span.start)
     define = _DEFINE.match(source.code, directive.start, directive.end) if directive else None
     return frozenset(re.findall(rb"\w+", define["parameters"] or b"")) if define else frozenset()
 
 
 def _macros(source: Cpp) -> frozenset[bytes]:
-    """The macros without parameters that the file defines."""
+    """Return the macros without parameters that the file defines."""
     if b"define" not in source.words and b"#" not in source.code:
         return frozenset()
     found = (_DEFINE.match(source.code, each.start, each.end) for each in source.directives)

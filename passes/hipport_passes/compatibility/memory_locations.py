@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hand CUDA 13's memory locations on to HIP as device numbers.
+"""Replace CUDA 13's memory locations by device numbers, which HIP takes.
 
 Since CUDA 13 `cudaMemPrefetchAsync` and `cudaMemAdvise` take a `cudaMemLocation`. HIP's functions take a device
 number, and `hipCpuDeviceId` for the host, as CUDA's did before. Calls with five arguments, and calls whose location is
@@ -22,11 +22,11 @@ from hipport.program.project import Project
 from hipport.syntax.cpp import Cpp
 
 _NAMES = LibraryNames(frozenset((b"cudaMemPrefetchAsync", b"cudaMemAdvise", b"cudaMemLocationTypeHost")))
-# Where the place stands among the arguments, and what passes it on.
+# The index of the location among the arguments, and the function that passes it on.
 _CALLS = {b"cudaMemPrefetchAsync": (2, b"hipport::prefetch"), b"cudaMemAdvise": (3, b"hipport::advise")}
 _CALL = re.compile(rb"\s*\(")
 _PLACE = re.compile(rb"\s*(?:(?:struct\s+)?cudaMemLocation\b\s*[({]|\{)")
-# In HIP's names, too: other files may have been ported before.
+# Also HIP's names: other files may have been ported before.
 _OTHERWISE = re.compile(
     rb"(?:cuda|hip)MemPool\w+|(?:cuda|hip)MemAccessDesc|(?:cu(?:da)?|hip)MemSetAccess|(?:cu|hip)MemCreate"
     rb"|(?:CUm|hipM)emAllocationProp\w*"
@@ -35,7 +35,7 @@ _NAME = re.compile(rb"\s*([A-Za-z_]\w*)\s*(?:\[[^\[\]]*\])?\s*")
 
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
-    """Yield a finding per call that passes a place, and per name of the host memory."""
+    """Yield a finding per call that passes a location, and per name of the host memory."""
     for span, name in _NAMES.uses(source, project):
         if name in _CALLS:
             opening = _CALL.match(source.code, span.end)
@@ -61,7 +61,7 @@ def _otherwise(source: Cpp) -> frozenset[bytes]:
 
 
 def _declared(source: Cpp, place: bytes) -> bool:
-    """Say whether `place` is a variable, or an element of one, that is declared as a `cudaMemLocation`."""
+    """Return whether `place` is a variable, or an element of one, that is declared as a `cudaMemLocation`."""
     name = _NAME.fullmatch(place)
     if name is None:
         return False

@@ -2,11 +2,11 @@
 """Give device code CUDA's `min` and `max` of two types of integers.
 
 With HIP the smaller of an `int` and an `unsigned`, or of a `short` and an `int`, is a `double`: `a[min(n, 3u)]` does
-not compile, a negative number stays negative where CUDA converts it to unsigned, `printf("%u", …)` prints anything,
-and 64 bits become 53. Files whose device code calls `min` or `max` with arguments that may be unsigned, or short, get
-CUDA's overloads from one of hipport's headers; calls that these do not fit keep their meaning.
+not compile, a negative number stays negative where CUDA converts it to unsigned, `printf("%u", …)` prints a wrong
+value, and 64 bits become 53. Files whose device code calls `min` or `max` with arguments that may be unsigned, or
+short, get CUDA's overloads from one of hipport's headers; other calls keep their meaning.
 
-Types are recognized by the text of the arguments and by the declarations in files that belong together.
+Types are recognized by the text of the arguments and by the declarations in files of one component.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _TYPE = (
 )
 _DECLARED = re.compile(rb"\b(?P<type>" + _TYPE + rb")\s*(?:const\s*|__restrict__\s*|[*&]\s*)*(?P<name>[A-Za-z_]\w*)")
 _NAMED = re.compile(rb"\btypedef\s+" + _TYPE + rb"\s+(\w+)\s*;|\busing\s+(\w+)\s*=\s*" + _TYPE + rb"\s*;")
-# Indices and sizes of launches, literals, casts, what counts bytes, and ballots.
+# Indices and sizes of launches, literals, casts, functions that count bytes, and ballots.
 _UNSIGNED = re.compile(
     rb"\b(?:threadIdx|blockIdx|blockDim|gridDim)\b|\b(?:0[xX][0-9a-fA-F]+|\d+)(?:[uU][lL]*|[lL]+[uU])\b|\bsizeof\b|"
     rb"\b__(?:ballot|activemask|brev)\w*\s*\(|\b" + _TYPE + rb"|\.(?:size|length|thread_rank|num_threads)\s*\("
@@ -66,7 +66,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
             unsigned = project.union_over(source, _unsigned)
             given_types = dict(source.fact(_of_templates))
         if not any(_UNSIGNED.search(text) or not unsigned.isdisjoint(_WORD.findall(text)) for text in texts):
-            # A template's type beside another one may be any.
+            # A parameter type of a template may be any type.
             types = [{given_types.get(word, word) for word in _WORD.findall(text)} for text in texts]
             if not any(each & set(given_types.values()) for each in types) or types[0] & types[1]:
                 continue
@@ -81,7 +81,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
 
 
 def _unsigned(source: Cpp) -> frozenset[bytes]:
-    """Names that the file declares with an unsigned or short type, and with other names that it gives these."""
+    """Return the names that the file declares with an unsigned or short type, or with an alias of one."""
     found: set[bytes] = set()
     for match in _DECLARED.finditer(source.code):
         found.add(match["name"])
@@ -92,7 +92,7 @@ def _unsigned(source: Cpp) -> frozenset[bytes]:
         name = first or second
         found.add(name)
         found.update(re.findall(rb"\b" + re.escape(name) + rb"\s+(?:const\s*|[*&]\s*)*([A-Za-z_]\w*)", source.code))
-    # In order: one may be made from the one before.
+    # In order: a variable may be computed from an earlier one.
     for match in _AUTO.finditer(source.code):
         for each in declarators(source.code, match.end()):
             value = source[each.value] if each.value is not None and each.opening != b"(" else b""
@@ -102,7 +102,7 @@ def _unsigned(source: Cpp) -> frozenset[bytes]:
 
 
 def _of_templates(source: Cpp) -> frozenset[tuple[bytes, bytes]]:
-    """Names that the file declares with a type that a template is given, and the name of that."""
+    """Return the names that the file declares with a template's type parameter, each with that parameter."""
     types = {name for match in _TEMPLATE.finditer(source.code) for name in _TYPE_NAME.findall(match[1])}
     if not types:
         return frozenset()
@@ -121,7 +121,7 @@ def _of_templates(source: Cpp) -> frozenset[tuple[bytes, bytes]]:
 
 
 def _of_device(source: Cpp, offset: int) -> bool:
-    """Whether a place is in a function, lambda or macro that device code may run."""
+    """Return whether a place is in a function, lambda or macro that device code may run."""
     if source.directive(offset) is not None:
         return True
     return any(_ON_DEVICE.search(source.code, head.start, head.end) for head in heads(source, offset))

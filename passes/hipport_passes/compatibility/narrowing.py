@@ -25,7 +25,7 @@ _PRAGMA = b'#pragma clang diagnostic ignored "-Wc++11-narrowing"'
 
 
 class _Number(NamedTuple):
-    """A type of numbers: how many bits, and whether it has a sign, or a fraction."""
+    """A type of numbers: its bits, and whether it is signed or a floating-point type."""
 
     bits: int
     signed: bool = True
@@ -65,9 +65,9 @@ _LIST = re.compile(
     rb"(?:\s+(?P<name>[A-Za-z_]\w*)(?P<array>\s*\[[^\]{};]*\])?\s*=?)?\s*\Z"
 )  # fmt: skip
 _BEHIND = re.compile(rb",\s*(?P<name>[A-Za-z_]\w*)(?P<array>\s*\[[^\]{};]*\])?\s*=?\s*\Z")
-# A brace that opens no body, as far as a statement in it would tell; where the next one opens is looked for from there.
+# A brace that opens no body, because it would contain a statement; the next search starts after it.
 _BRACE = re.compile(rb"\{(?=[^;}]*\})")
-# How much may stand in front of it.
+# The longest text in front of the brace.
 _HEAD = 200
 _NOT_CLASSES = frozenset(
     b"struct class union enum namespace else do try return new const static auto extern typename const_cast".split()
@@ -76,10 +76,10 @@ _STRUCT = re.compile(
     rb"struct(?<!\wstruct)\s+(?:__align__\s*\(\s*\d+\s*\)\s*|alignas\s*\(\s*\d+\s*\)\s*)?(\w+)\s*\{([^{}()]*)\}"
 )
 _FIELD = re.compile(rb"\s*(?:const\s+)?" + _TYPE + rb"\s+(?P<names>\w+(?:\s*,\s*\w+)*)\s*")
-_NAME = re.compile(rb"[A-Za-z_.]")  # else it is an integer
+_NAME = re.compile(rb"[A-Za-z_.]")  # Otherwise it is an integer.
 _PART = re.compile(rb"[()\[\]{},;]")
 _TEMPLATE = re.compile(rb"\btemplate\s*<[^;{}()]*$")
-# In front of the name that is declared: `const float* __restrict__`, `std::vector<int>`, `unsigned long&`.
+# The text before the declared name: `const float* __restrict__`, `std::vector<int>`, `unsigned long&`.
 _BEFORE = re.compile(
     rb"(?<![\w:.>])(?P<words>[A-Za-z_][\w:]*(?:\s*<[^;{}()<>]*>)?(?:\s+[A-Za-z_][\w:]*(?:\s*<[^;{}()<>]*>)?)*)"
     rb"(?P<sign>[\s*&]+)(?:__restrict__\s+)?$"
@@ -104,7 +104,7 @@ _BUILT_IN = frozenset((b"threadIdx", b"blockIdx", b"blockDim", b"gridDim"))
 
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
-    """Yield a finding for the first such value of the file."""
+    """Yield a finding for the first narrowed value of the file."""
     code = source.code
     if source.is_hipport_header or source.for_host or b"-Wc++11-narrowing" in source.text or b"{" not in code:
         return
@@ -112,7 +112,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
     for brace in _BRACE.finditer(code):
         start = brace.start()
         if code[max(0, start - 20) : start].rstrip().endswith(b")"):
-            continue  # a function's
+            continue  # The name of a function.
         match = _LIST.search(code, max(0, start - _HEAD, code.rfind(b";", 0, start)), start)
         another = _BEHIND.search(code, max(0, start - _HEAD), start)
         kind = behind(code, another.start("name")) if another is not None else None
@@ -142,7 +142,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
             if target is None or not _NAME.search(text) or value(source, project, text) is not None:
                 continue
             found = _Expression(source, span).value()
-            # A fraction is no whole number to clang, whatever its value.
+            # To clang a conversion from floating point to an integer is always narrowing.
             if found is None or (found.constant and (target.real or not found.number.real)):
                 continue
             if _narrows(found.number, target):
@@ -156,7 +156,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
 
 
 def _narrows(found: _Number, target: _Number) -> bool:
-    """Say whether not all values of the one type are of the other, as C++ sees it ([dcl.init.list])."""
+    """Return whether a type has values that the other has not, by C++'s rules ([dcl.init.list])."""
     if found.real:
         return not target.real or found.bits > target.bits
     if target.real:
@@ -193,7 +193,7 @@ def _structures(found: frozenset[tuple[bytes, bytes]]) -> Mapping[bytes, tuple[_
             if match is None:
                 members.append(None)
                 if b"," in field:
-                    break  # What follows stands at a place that is not known.
+                    break  # The index of later members is unknown.
             else:
                 members += [_number(match["type"])] * len(match["names"].split(b","))
         if name in structures:
@@ -203,7 +203,7 @@ def _structures(found: frozenset[tuple[bytes, bytes]]) -> Mapping[bytes, tuple[_
 
 
 def _values(source: Cpp, brace: int) -> Iterator[Span]:
-    """Yield the elements of the list that opens at `brace`, without what is a list or a designation itself."""
+    """Yield the elements of the list that opens at `brace`, without nested lists and designators."""
     code = source.code
     closing = source.closing(brace)
     if closing is None:
@@ -228,7 +228,7 @@ class _Value(NamedTuple):
 
 
 class _Expression:
-    """An expression of numbers. What is not understood is of no type."""
+    """An expression of numbers. An unknown expression has no type."""
 
     def __init__(self, source: Cpp, span: Span, depth: int = 0) -> None:
         self.source = source
@@ -237,7 +237,7 @@ class _Expression:
         self.tokens = [match.group() for match in _TOKEN.finditer(source.code, span.start, span.end)][::-1]
 
     def value(self) -> _Value | None:
-        """Return what the expression is, None where that is not known."""
+        """Return the value of the expression, or None if it is unknown."""
         try:
             found = self._choice()
             return found if not self.tokens else None
@@ -356,7 +356,7 @@ class _Expression:
         return found
 
     def _arguments(self) -> None:
-        """Pass by what stands in parentheses or brackets here."""
+        """Skip the text in parentheses or brackets here."""
         depth = 0
         while True:
             token = self._next()
@@ -365,7 +365,7 @@ class _Expression:
                 return
 
     def _declared(self, name: bytes, element: bool) -> tuple[_Number | None, bool]:
-        """Return what the last declaration of `name` in front of the expression says of it, or of its elements."""
+        """Return the type in the last declaration of `name` before the expression, or the type of its elements."""
         if self.depth > 4:
             raise ValueError(name)
         code = self.source.code
@@ -418,7 +418,7 @@ def _promoted(value: _Value) -> _Value:
 
 
 def _together(left: _Value, right: _Value) -> _Value:
-    """Return what an operator makes of two numbers ([expr.arith.conv])."""
+    """Return the result type of an operator on two numbers ([expr.arith.conv])."""
     one, other = _promoted(left).number, _promoted(right).number
     if one.real or other.real:
         number = max(each for each in (one, other) if each.real)

@@ -2,7 +2,7 @@
 """Write `#define UNROLL #pragma unroll`, which nvcc accepts and clang does not, with `_Pragma`.
 
 `_Pragma("unroll")` is C++'s form of a pragma in a macro. A pragma with a macro's parameter in it is made a string by a
-macro of its own, which is defined in front of the first one.
+helper macro, which is defined before the first use.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         if match["parameters"] is None:
             edits = (Edit(span, b'_Pragma("' + match["text"] + b'")'),)
         else:
-            # The same with each, as a person may leave the first one out.
+            # Each finding has the same helper, because a person may reject the first one.
             text = _HELPER.replace(b"\n", source.newline)
             helper = helper or Edit(Span(directive.start, directive.start), text)
             edits = (helper, Edit(span, b"HIPPORT_PRAGMA(" + match["text"] + b")"))

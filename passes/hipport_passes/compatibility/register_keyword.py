@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Delete the storage class `register`, which C++17 removed.
 
-nvcc ignores it in every dialect. clang, and so hipcc, refuses it in C++17 and later. It never had an effect on the
-meaning of C++ code. It stays where GNU code asks for a register by name (`register int x asm("r1")`), and in C.
+nvcc ignores it in every dialect. clang, and so hipcc, rejects it in C++17 and later. It never had an effect on the
+meaning of C++ code. It stays where GNU code names a register (`register int x asm("r1")`), and in C.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
     for span, _ in source.names({b"register"}, _DECLARED):
         if within(span.start, source.cuda_only) or _NAMED.match(code, span.end):
             continue
-        # `#define register`: a macro of that name is somebody's answer to the same question.
+        # `#define register`: such a macro is the program's own solution.
         directive = source.directive(span.start)
         if directive is not None and re.match(
             rb"#[ \t]*(?:define|undef|ifdef|ifndef)[ \t]+register\b", code[directive.start :]

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cast lists of texts to the type that hipRTC takes: `const char**`, where NVRTC takes `const char* const*`.
+"""Cast lists of strings to hipRTC's parameter type: `const char**`, where NVRTC has `const char* const*`.
 
-A `char**` and a `const char* const*` convert to NVRTC's type implicitly, but not to hipRTC's, which changes neither
-texts nor lists. The type is read from the declaration in the same file. Lists that are declared elsewhere stay.
+A `char**` and a `const char* const*` convert to NVRTC's type implicitly, but not to hipRTC's, although hipRTC changes
+neither strings nor lists. The type is read from the declaration in the same file. Lists that are declared elsewhere
+stay.
 
 Checked against hip/hiprtc.h of HIP 5.2 and 6.4.
 """
@@ -20,7 +21,7 @@ from hipport.program.project import Project
 from hipport.syntax.cpp import Cpp
 from hipport.syntax.declarators import types_behind
 
-#: Which arguments are lists of texts.
+#: The indices of arguments that are lists of strings.
 _LISTS = {b"nvrtcCompileProgram": (2,), b"nvrtcCreateProgram": (4, 5)}
 _NAMES = LibraryNames(frozenset(_LISTS))
 _CALL = re.compile(rb"\s*\(")
@@ -44,7 +45,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
 
 
 def _is_other(source: Cpp, place: Span) -> bool:
-    """Say whether the list at `place` is declared in the file, and never as what hipRTC takes."""
+    """Return whether the list at `place` is declared in the file, and never as hipRTC's type."""
     match = _LIST.fullmatch(source.code, place.start, place.end)
     if match is None:
         return False
@@ -67,7 +68,7 @@ def _is_other(source: Cpp, place: Span) -> bool:
 
 
 def _differs(text: bytes, all_of: bytes | None) -> bool:
-    """Say whether a list of such texts is no `const char**`: the letters are not const, or the texts are."""
+    """Return whether a list is not a `const char**`: its characters are not const, or its strings are."""
     letters, _, behind = text.partition(b"*")
     return b"const" not in letters or b"const" in behind or bool(all_of)
 

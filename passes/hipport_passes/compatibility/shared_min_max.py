@@ -4,8 +4,8 @@
 hipify replaces `std::min(` by `::min(` in files named `.cu` and `.cuh`, literally (MATH_TRANSPILATIONS and
 replace_math_functions in torch/utils/hipify of PyTorch 2.13, and tried). Device code has such a function; C++ that a
 host compiler reads has none. `(std::min)(a, b)` is not replaced and calls the same function: parentheses around a
-qualified name change nothing. The pass looks only at headers that a `.cpp` file of the repository includes, and that
-belong together with PyTorch's headers. The other functions of hipify's list are also declared by `<math.h>`.
+qualified name change nothing. The pass handles only headers that a `.cpp` file of the repository includes, and whose
+component includes PyTorch's headers. The other functions of hipify's list are also declared by `<math.h>`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _CALL = re.compile(rb"(?<![\w:])std::(?:min|max)(?=\()")
 
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
-    """Yield a finding per call that hipify would replace in what the host's compiler reads."""
+    """Yield a finding per call that hipify would replace in code for the host's compiler."""
     if source.path.suffix != ".cuh" or b"std" not in source.words or source.is_hipport_header:
         return
     calls = [Span(*match.span()) for match in _CALL.finditer(source.code)]
@@ -42,7 +42,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
 
 
 def _on_host(project: Project) -> frozenset[PurePath]:
-    """The files in C++ for the host, and what they include, itself or through others."""
+    """Return the C++ files for the host, and all files that they include."""
     waiting: list[Source] = [each for each in project.sources if isinstance(each, Cpp) and each.for_host]
     seen = {each.path for each in waiting}
     while waiting:

@@ -34,7 +34,7 @@ _BEHIND = re.compile(rb"\s*::")
 
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
-    """Yield a finding per call of a member template that lacks the word."""
+    """Yield a finding per call of a member template that lacks the keyword."""
     code = source.code
     if b"template" not in code:
         return
@@ -56,7 +56,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
 
 
 def _types(source: Cpp) -> Iterator[Finding]:
-    """Find the templates in the names of types that stand behind `typename`."""
+    """Find the templates in the names of types after `typename`."""
     code = source.code
     for word in _TYPENAME.finditer(code):
         end, dependent = word.end(), False
@@ -82,7 +82,7 @@ def _types(source: Cpp) -> Iterator[Finding]:
 
 
 def _closing_angle(code: bytes, opening: int) -> int | None:
-    """Return where the arguments that open at `opening` are over, None if that is not clear."""
+    """Return the end of the template arguments that open at `opening`, None if it is unclear."""
     depth, inner = 0, 0
     for match in _ANGLE.finditer(code, opening):
         token = match.group()
@@ -102,7 +102,7 @@ def _members(source: Cpp) -> frozenset[bytes]:
 
 
 def _parameters(source: Cpp, offset: int) -> set[bytes]:
-    """Return the parameters of the templates that `offset` is in."""
+    """Return the parameters of the templates around `offset`."""
     found: set[bytes] = set()
     node = source.tree.root_node.descendant_for_byte_range(offset, offset)
     while node is not None:

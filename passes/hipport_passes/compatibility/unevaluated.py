@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Give device code a `std::declval` of its own, and the concepts of the standard library that use it.
 
-nvcc lets device code name host functions in unevaluated operands, for example in `decltype`. clang does not (up to
-21), and `std::declval` is a host function: a `__device__` function that uses it in its types does not compile.
-`std::convertible_to` and the concepts made of it are false where device code asks first, so another overload is taken,
-or the other branch of an `if constexpr`. `hipport::declval` is for both, and nothing ever calls it; hipport's concepts
-are the standard's. Where classes and functions for host and device use `std::declval` it compiles, and stays.
+nvcc lets device code name host functions in unevaluated operands, for example in `decltype`. clang does not (up to 21),
+and `std::declval` is a host function: a `__device__` function that uses it in its types does not compile.
+`std::convertible_to` and the concepts based on it are false if device code evaluates them first, so another overload is
+chosen, or the other branch of an `if constexpr`. `hipport::declval` is for host and device, and is never called;
+hipport's concepts equal the standard's. `std::declval` in classes and functions for host and device compiles, and
+stays.
 
-A host function of the program that device code names in this way is reported.
+Other host functions in unevaluated operands of device code are reported.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ from hipport.program.project import Project
 from hipport.syntax.cpp import Cpp, word_before
 from hipport.syntax.declarations import heads
 
-# Those of <concepts> that clang 21 with libstdc++ does not find to hold in device code for types that satisfy them,
-# tried one by one; and those that are made of these.
+# The concepts of <concepts> that clang 21 with libstdc++ evaluates to false in device code although the types satisfy
+# them, tried one by one; and the concepts based on them.
 _CONCEPTS = (
     b"convertible_to common_reference_with common_with assignable_from move_constructible copy_constructible movable "
     b"copyable semiregular regular equality_comparable equality_comparable_with totally_ordered totally_ordered_with "
@@ -35,13 +36,13 @@ _NAMES = re.compile(rb"declval|" + b"|".join(_CONCEPTS))
 _STD = re.compile(rb"(?:::\s*)?\bstd\s*::\s*$")
 _USING_STD = re.compile(rb"\busing\s+namespace\s+std\s*;")
 _MACRO = re.compile(rb"#[ \t]*define[ \t]+(\w+)(?:\([^()]*\))?[ \t]+([^\n]*)")
-# What is looked at where it is used: a concept, a requirement, the alias template that `using A = …` is.
+# Code that clang checks where it is used: a concept, a requirement, the alias template of `using A = …`.
 _ASKED = re.compile(rb"\bconcept\b|\brequires\b")
 _ALIAS = re.compile(rb"\btemplate\b.*\busing\s+\w+\s*=", re.DOTALL)
-# What evaluates nothing, and what is called in it that is no member.
+# Unevaluated operands, and calls in them that are not calls of members.
 _OPERAND = re.compile(rb"\b(?:decltype|sizeof|alignof|noexcept)\s*\(")
 _CALL = re.compile(rb"(?<![\w.>:])(?:::\s*)?(?:[A-Za-z_]\w*\s*::\s*)*(?P<name>[A-Za-z_]\w*)\s*(?:<[^;{}()]*>\s*)?\(")
-# What stands in front of a function's name where it is declared; and of a name that is none, or one for both.
+# The text before a function's name in its declaration; words in it that exclude a function, or a host function.
 _DECLARES = re.compile(
     rb"\s*(?:template\s*<[^;{}]*>\s*)?(?:[A-Za-z_]\w*(?!\w)|::|<(?:[^;{}()<>]|<(?:[^;{}()<>]|<[^;{}()<>]*>)*>)*>|[\s*&])+"
 )
@@ -50,7 +51,7 @@ _NO_FUNCTION = frozenset((b"struct", b"class", b"union", b"enum", b"using", b"ty
 
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
-    """Yield a finding per use that device code may look at, and per function of the host that is named there."""
+    """Yield a finding per use that device code may see, and per host function that is named there."""
     if source.is_hipport_header or source.for_host or not project.union_over(source, _device_code):
         return
     macros = dict(project.union_over(source, _macros))
@@ -79,7 +80,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
 
 
 def _of_host(source: Cpp, project: Project, macros: dict[bytes, bytes]) -> Iterator[Finding]:
-    """Yield a finding per operand, in device code, of `decltype` and its like that calls a function of the host."""
+    """Yield a finding per unevaluated operand in device code that calls a host function."""
     known: dict[bytes, bool] = {}
     for match in _OPERAND.finditer(source.code):
         start, closing = match.start(), source.closing(match.end() - 1)
@@ -101,7 +102,7 @@ def _of_host(source: Cpp, project: Project, macros: dict[bytes, bytes]) -> Itera
 
 
 def _is_of_host(name: bytes, source: Cpp, project: Project, macros: dict[bytes, bytes]) -> bool:
-    """Say whether all that the files declare by a name are functions for the host only."""
+    """Return whether all declarations of a name are functions for the host only."""
     found = False
     for other in project.component(source):
         if not isinstance(other, Cpp) or name not in other.words:
@@ -123,7 +124,7 @@ def _is_of_host(name: bytes, source: Cpp, project: Project, macros: dict[bytes, 
 
 
 def _bare(source: Cpp, start: int) -> bool:
-    """Say whether `declval` without a namespace at `start` is that of std."""
+    """Return whether an unqualified `declval` at `start` is that of std."""
     code = source.code
     if code[:start].rstrip()[-2:] in (b"::", b"->") or code[:start].rstrip()[-1:] == b".":
         return False
@@ -135,7 +136,7 @@ def _device_code(source: Cpp) -> frozenset[bool]:
 
 
 def _macros(source: Cpp) -> frozenset[tuple[bytes, bytes]]:
-    """Return the macros that stand for `__device__` or `__host__`, with what they stand for."""
+    """Return the macros that expand to `__device__` or `__host__`, with their expansions."""
     found = set()
     for directive in source.directives:
         macro = _MACRO.match(source.code, directive.start)
@@ -145,7 +146,7 @@ def _macros(source: Cpp) -> frozenset[tuple[bytes, bytes]]:
 
 
 def _for_device(source: Cpp, span: Span, macros: dict[bytes, bytes]) -> bool:
-    """Say whether clang looks at the types that are written at `span` as device code, or may do so."""
+    """Return whether clang checks the types in `span` as device code, or may do so."""
     if source.directive(span.start) is not None:
         return True
     code = source.code

@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Clear arrays of variable length by a statement of its own, as clang takes no initializer for them.
+"""Clear arrays of variable length by a separate statement, because clang allows no initializer for them.
 
-nvcc and g++ accept `T a[n] = {0}` where `n` is not a constant (nvcc 13.0 with g++ 12); clang 21 says that a
-variable-sized object may not be initialized. For numbers and pointers that are all set to zero, a call of memset after
-the declaration does the same. Other initializers are left to a person. Only sizes that are certainly variable count:
-those from a parameter, or from a variable that is not const. Only host code is affected: device code has no such
-arrays.
+nvcc and g++ accept `T a[n] = {0}` where `n` is not a constant (nvcc 13.0 with g++ 12); clang 21 reports that a
+variable-sized object may not be initialized. For numbers and pointers that are all set to zero, a memset after the
+declaration does the same. Other initializers are left to a person. Only sizes that are certainly variable count: those
+from a parameter, or from a variable that is not const. Only host code is affected: device code has no such arrays.
 """
 
 from __future__ import annotations
@@ -29,11 +28,11 @@ _ARRAY = re.compile(
     rb"(?P<equals>=\s*)?(?P<opening>[{\"])",
     re.MULTILINE,
 )
-# One behind others: `int k, *a[n] = {}`.
+# A declarator after others: `int k, *a[n] = {}`.
 _LATER = re.compile(rb"(?P<stars>[\s*]*)(?P<name>[A-Za-z_]\w*)\s*(?P<sizes>(?:\s*\[[^\[\];{}]+\])+)")
-# What every such declaration has, which is looked for first.
+# A quick test that every such declaration passes.
 _INITIALIZED = re.compile(rb"\]\s*(?:=\s*)?[{\"]")
-#: Bytes of a declaration in front of its initializer.
+#: The longest text of a declaration before its initializer.
 _LONGEST = 1000
 _NUMBER = re.compile(
     rb"(?:unsigned|signed|bool|char|short|int|long|float|double|(?:std\s*::\s*)?(?:s?size_t|ptrdiff_t|u?int(?:8|16|32|64)_t)"
@@ -48,7 +47,7 @@ _DEVICE = re.compile(rb"__(?:global|device)__")
 
 
 class _Array(NamedTuple):
-    """An array with an initializer: the beginning of its declarator, or of its declaration; its parts."""
+    """An array with an initializer: the start of its declarator, or of its declaration; its parts."""
 
     start: int
     type: bytes
@@ -56,12 +55,12 @@ class _Array(NamedTuple):
     name: Span
     sizes: Span
     opening: int
-    #: Whether a statement may stand behind the declaration.
+    #: Whether a statement may follow the declaration.
     alone: bool = True
 
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
-    """Yield a finding per array that is initialized, and whose size is certainly a variable's."""
+    """Yield a finding per initialized array whose size is certainly variable."""
     code = source.code
     if source.for_host or source.path.suffix == ".c":
         return
@@ -75,7 +74,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         said = f"{source[array.name].decode()}: clang takes no initializer for an array of variable length"
         end = source.closing(array.opening) if code[array.opening : array.opening + 1] == b"{" else None
         zero = end is not None and _ZERO.fullmatch(code, array.opening + 1, end) is not None
-        # Of pointers, what they point to is constant.
+        # If the elements are pointers, `const` belongs to their targets.
         constant = array.constant and b"*" not in array.type
         plain = _NUMBER.fullmatch(array.type.strip()) is not None and not constant and array.alone
         if end is None or not zero or not plain or code[end + 1 :].lstrip()[:1] != b";":
@@ -92,7 +91,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
 
 
 def _arrays(source: Cpp) -> Iterator[_Array]:
-    """Yield the arrays that are initialized: the first of a declaration, and those behind others."""
+    """Yield the initialized arrays: the first of each declaration, and later ones."""
     code = source.code
     for braces in _INITIALIZED.finditer(code):
         begin = max(
@@ -108,7 +107,7 @@ def _arrays(source: Cpp) -> Iterator[_Array]:
 
 
 def _behind_others(source: Cpp, bracket: int) -> _Array | None:
-    """Return the array whose last size ends at `bracket`, if it is declared behind others."""
+    """Return the array whose last size ends at `bracket`, if other declarators precede it."""
     node = source.tree.root_node.descendant_for_byte_range(bracket, bracket + 1)
     while node is not None and node.type != "init_declarator":
         if node.type.endswith("statement") or node.type in ("initializer_list", "declaration"):
@@ -137,7 +136,7 @@ def _behind_others(source: Cpp, bracket: int) -> _Array | None:
 
 
 def _is_variable(source: Cpp, project: Project, word: re.Match[bytes], offset: int) -> bool:
-    """Say whether a name in the size of an array at `offset` is certainly a variable's that is no constant."""
+    """Return whether a name in the size of an array at `offset` is certainly a variable and no constant."""
     name = word.group()
     places = [(span, name) for span, _ in source.names({name}) if span.start < offset]
     for span, _ in reversed(places):
@@ -146,7 +145,7 @@ def _is_variable(source: Cpp, project: Project, word: re.Match[bytes], offset: i
             continue
         if found.scope is None or not found.scope.start <= offset < found.scope.end:
             if found.scope is None:
-                return False  # a global, or a macro: it may be a constant
+                return False  # A global variable or a macro: it may be a constant.
             continue
         code = source.code
         begin = max(code.rfind(each, 0, span.start) for each in (b";", b"{", b"}"))

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Let programs name the members of vector types like those of structures.
 
-CUDA's `float4` is a structure. HIP's has its members in a union of a base class and has constructors: C++ can neither
-bind names to its members, `auto [x, y] = make_float2(1, 2)`, nor initialize them by name, `float4{.x = 1}`. The first
-works with one of hipport's headers, which is included where names are bound in files that use such types; elsewhere it
-changes nothing. In the second, which C++20 allows in the order of the members, the names are removed, and members
+CUDA's `float4` is a structure. HIP's has its members in a union of a base class, and has constructors. So neither
+structured bindings, `auto [x, y] = make_float2(1, 2)`, nor designated initializers, `float4{.x = 1}`, compile. The
+first compile with one of hipport's headers, which files that have bindings and such types include; elsewhere it changes
+nothing. The second, which C++20 allows in the order of the members, become lists without designators, and members
 without one become 0, as before.
 """
 
@@ -31,11 +31,11 @@ _MEMBERS = b"xyzw"
 
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
-    """Yield a finding per list of members with names, and for the first place where names are bound."""
+    """Yield a finding per designated initializer, and for the first structured binding."""
     if not isinstance(source, Cuda) or source.is_hipport_header or not source.matched(_VECTOR):
         return
     yield from _bound(source, project)
-    # A list of members is found by its brace, many times as fast as by what may stand in front.
+    # Searching for the brace first is many times faster than searching for the text before it.
     for match in _NAMED.finditer(source.code) if _LIST.search(source.code) else ():
         if source.ported(match.start()):
             continue
@@ -57,7 +57,7 @@ def _bound(source: Cuda, project: Project) -> Iterator[Finding]:
 
 
 def _in_order(source: Cuda, brace: int, size: int) -> tuple[Edit, ...]:
-    """Return the edits that take the names away; none where the list is not understood."""
+    """Return the edits that remove the designators; none if the list is not understood."""
     given = source.arguments(brace)
     if not given:
         return ()
@@ -65,7 +65,7 @@ def _in_order(source: Cuda, brace: int, size: int) -> tuple[Edit, ...]:
     place = 0
     for each in given:
         if not len(each):
-            continue  # behind a last comma
+            continue  # After a trailing comma.
         name = _NAME.match(source.code, each.start, each.end)
         at = _MEMBERS.index(name[1]) if name else -1
         if name is None or at < place or at >= size:

@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Write out the conversions between `dim3`, `uint3` and the built-in variables that HIP does not have.
 
-In CUDA `threadIdx` and `blockIdx` are `uint3`, `blockDim` and `gridDim` are `dim3`, and the two types convert into
-each other. In HIP the built-in variables have types of their own, which convert to a `dim3` but not to a `uint3`, and
-a `uint3` does not convert to a `dim3`. Also leave out a program's operators on vector types if HIP has the same ones.
+In CUDA `threadIdx` and `blockIdx` are `uint3`, `blockDim` and `gridDim` are `dim3`, and the two types convert into each
+other. In HIP the built-in variables have distinct types, which convert to a `dim3` but not to a `uint3`, and a `uint3`
+does not convert to a `dim3`. The pass also leaves out a program's operators on vector types if HIP has the same ones.
 
 With HIP's operators, calls with two equal vectors become ambiguous for `*`, `/` and all compound ones; HIP's `+` and
-`-`, comparisons, and operators with numbers are templates, which give way. A program's operator with another meaning
-gets clang's attribute `enable_if`, which makes it the better match. HIP's templates for numbers then call it too, so
-that is REVIEW; a prototype would be another function, and is left to a person. A function for the device only, or for
-the host only, is the better match beside HIP's, which are for both, unless a host compiler reads it. (Tried with all
-of them and the compilers and headers of ROCm 5.2 and 6.4.)
+`-`, comparisons, and operators with numbers are templates, which lose overload resolution. A program's operator with
+another meaning gets clang's attribute `enable_if`, which makes it the better match. HIP's templates for numbers then
+call it too, so that is REVIEW; a prototype would declare another function, and is left to a person. A function for the
+device only, or for the host only, is a better match than HIP's, which are for both, unless a host compiler reads it.
+(Tried with all of them and the compilers and headers of ROCm 5.2 and 6.4.)
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from hipport.syntax.own_guards import MARK
 
 _VARIABLES = (b"threadIdx", b"blockIdx", b"blockDim", b"gridDim")
 _WHOLE = re.compile(rb"\b(?P<name>" + b"|".join(_VARIABLES) + rb")\b(?!\s*(?:\.|->))")
-# What a dim3 is made from may be a built-in variable: HIP has that conversion.
+# A dim3 may be made from a built-in variable: HIP has that conversion.
 _DIM3_BEFORE = re.compile(rb"\bdim3\s*(?:\(|\{|(?:const\s+)?&?\s*\w+\s*(?:=|\(|\{))\s*$")
 _UINT3_BEFORE = re.compile(rb"\buint3\s*(?:\(|\{|(?:const\s+)?\w+\s*(?:=|\(|\{))\s*$")
 _NAMED = re.compile(rb"\s*(?:::|\w)")
@@ -47,12 +47,12 @@ _VECTORS = frozenset(
     for name in b"char uchar short ushort int uint long ulong longlong ulonglong float double".split()
     for size in (b"2", b"3", b"4")
 )
-# HIP's are no templates, and no better or worse a match.
+# HIP's versions of these are not templates, and match as well as the program's.
 _CLASHING = frozenset((b"*", b"/", b"+=", b"-=", b"*=", b"/="))
 _MACRO = re.compile(rb"#[ \t]*define[ \t]+([A-Z][A-Z0-9_]+)[ \t]+([^\r\n]*)")
 _REST = re.compile(rb"[^\S\r\n]*[^\s]")
 _PROTOTYPE = re.compile(rb"\boperator\s*(?P<op>[-+*/]=?)\s*\(\s*(?:const\s+)?(?P<type>\w+[234])\b[^()]*\)\s*;")
-# Of two functions that match as well as each other, clang takes the one that has this.
+# If two functions match equally well, clang chooses the one with this attribute.
 _ENABLE_IF = b"enable_if"
 _BETTER = b'__attribute__((%b(true, ""))) ' % _ENABLE_IF
 
@@ -60,7 +60,7 @@ _PARAMETER = re.compile(rb"\s*(?:const\s+)?(?P<type>\w+[234])\s*(?:const\s*)?&?\
 
 
 class _LeftOut(NamedTuple):
-    """Operators that HIP has itself, with nothing but white space and comments between them."""
+    """Adjacent operators that HIP has itself, with only white space and comments between them."""
 
     header: Span
     whole: Span
@@ -68,7 +68,7 @@ class _LeftOut(NamedTuple):
 
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
-    """Yield a finding per conversion, and per operator that HIP has too."""
+    """Yield a finding per conversion, and per operator that HIP also has."""
     yield from _variables(source)
     yield from _grids(source)
     yield from _operators(source, project)
@@ -77,9 +77,9 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
 def _variables(source: Cpp) -> Iterator[Finding]:
     code = source.code
     if all(code.count(name) == code.count(name + b".") for name in _VARIABLES):
-        return  # As nearly everywhere: their parts alone.
+        return  # The most frequent case: only their members are used.
     found = [(Span(*match.span("name")), match["name"]) for match in _WHOLE.finditer(code)]
-    # `int blockIdx = 0;` of the host; None is everywhere.
+    # `int blockIdx = 0;` in host code; the scope None is global.
     own = [(each.name, each.scope) for each in declarations(source, found)]
     for match in _WHOLE.finditer(code):
         span = Span(*match.span())
@@ -93,9 +93,9 @@ def _variables(source: Cpp) -> Iterator[Finding]:
         if _DIM3_BEFORE.search(before) if is_uint3 else not _UINT3_BEFORE.search(before):
             continue
         if _NAMED.match(code, span.end):
-            continue  # no expression
+            continue  # Not an expression.
         if re.search(rb"[\w>*&]\s+$|[*&]\s*$", before) and not re.search(rb"\b(?:return|else|case)\s+$", before):
-            continue  # a declaration of the program's own, or its address
+            continue  # The program's own declaration, or its address.
         new = b"make_uint3(" + b", ".join(name + b"." + axis for axis in (b"x", b"y", b"z")) + b")"
         yield Finding(
             span, "uint3", f"{name.decode()} is not a uint3 in HIP: make it from its parts", (Edit(span, new),)
@@ -169,13 +169,13 @@ def _operators(source: Cpp, project: Project) -> Iterator[Finding]:
 
 
 class _Operator(NamedTuple):
-    """A definition that calls become ambiguous by, with its lines."""
+    """The definition of an operator that makes calls ambiguous, with its lines."""
 
     key: tuple[bytes, bytes]
     named: str
     header: Span
     whole: Span
-    #: Whether it does what HIP's does, and whether nothing else is on its lines.
+    #: Whether it does the same as HIP's, and whether it stands alone on its lines.
     same: bool
     alone: bool
 
@@ -191,12 +191,12 @@ def _clashing(source: Cpp, project: Project) -> Iterator[_Operator]:
             continue
         a, b = parameters
         if a is None or b is None or a["type"] != b["type"] or a["type"] not in _VECTORS:
-            continue  # with a number HIP's own is no better match, and the program's is taken
+            continue  # With a number, HIP's operator is no better match, and the program's is chosen.
         if _ENABLE_IF in match["head"] or not _for_both(source, project, match["head"]):
             continue
         start = match.start("head") + len(match["head"]) - len(match["head"].lstrip())
         line = source.line_start(start)
-        # What stands before it on its line, or behind its closing brace, would become part of a directive.
+        # Text before it on its line, or after its closing brace, would become part of a directive.
         alone = not code[line:start].strip() and _REST.match(code, end + 1) is None
         yield _Operator(
             (match["op"], a["type"]),
@@ -209,7 +209,7 @@ def _clashing(source: Cpp, project: Project) -> Iterator[_Operator]:
 
 
 def _for_both(source: Cpp, project: Project, head: bytes) -> bool:
-    """Whether an operator is for host and device, as HIP's are, or a host compiler reads it."""
+    """Return whether an operator is for host and device, as HIP's are, or a host compiler reads it."""
     words: set[bytes] = set()
     waiting = set(re.findall(rb"\w+", head))
     while waiting - words:
@@ -218,7 +218,7 @@ def _for_both(source: Cpp, project: Project, head: bytes) -> bool:
         if word.isupper() and not word.startswith(b"_"):
             texts = [text for name, text in project.union_over(source, _macros) if name == word]
             if not texts:
-                return True  # By its looks `HD` or the like.
+                return True  # Its name looks like `HD`.
             waiting |= {each for text in texts for each in re.findall(rb"\w+", text)}
     if b"constexpr" in words or {b"__host__", b"__device__"} <= words:
         return True
@@ -226,7 +226,7 @@ def _for_both(source: Cpp, project: Project, head: bytes) -> bool:
 
 
 def _by_host(source: Cpp, project: Project) -> bool:
-    """Whether a host compiler reads the file, perhaps."""
+    """Return whether a host compiler may read the file."""
     return any(isinstance(other, Cpp) and other.for_host for other in project.component(source))
 
 
@@ -235,14 +235,14 @@ def _macros(source: Cpp) -> frozenset[tuple[bytes, bytes]]:
 
 
 def _prototypes(source: Cpp) -> frozenset[tuple[bytes, bytes]]:
-    """The operators that are declared before they are defined, by their first operand's type."""
+    """Return the operators that are declared before they are defined, by their first operand's type."""
     if b"operator" not in source.code:
         return frozenset()
     return frozenset((match["op"], match["type"]) for match in _PROTOTYPE.finditer(source.code))
 
 
 def _by_parts(body: bytes, op: bytes, a: re.Match[bytes], b: re.Match[bytes]) -> bool:
-    """Say whether the body does to each part what HIP's operator does."""
+    """Return whether the body applies HIP's operator to each member."""
     text = re.sub(rb"\s+", b"", body)
     axes = b"xyzw"[: int(a["type"][-1:])]
     first, second, plain = a["name"], b["name"], op.rstrip(b"=")

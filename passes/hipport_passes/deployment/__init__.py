@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Passes over where it all runs: containers, clusters and continuous integration."""
+"""Passes over containers, clusters and continuous integration, in which programs run."""

@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Give containers that are described in compose files AMD's GPUs in place of NVIDIA's, and images for ROCm.
+"""Give containers in compose files AMD's GPUs instead of NVIDIA's, and images for ROCm.
 
 AMD's GPUs need no runtime of their own: a container gets them as the devices /dev/kfd and /dev/dri, and its user the
-group of those. `runtime: nvidia`, `gpus: all` and a reservation of devices of NVIDIA's driver become that, for review,
-as it gives all GPUs; which ones a program uses says HIP_VISIBLE_DEVICES. A service that has devices or groups already
-is left to a person. NVIDIA_VISIBLE_DEVICES and its like have no effect on AMD and stay. Cog (cog.yaml) builds images
-for NVIDIA's GPUs alone, which is reported.
+group of those. `runtime: nvidia`, `gpus: all` and a reservation of devices with NVIDIA's driver become that. It is
+REVIEW, because the container gets all GPUs; HIP_VISIBLE_DEVICES selects the ones to use. A service that already has
+devices or groups is left to a person. NVIDIA_VISIBLE_DEVICES and the like have no effect on AMD and stay. Cog
+(cog.yaml) builds images for NVIDIA's GPUs only, which is reported.
 """
 
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 
 from hipport.core.edits import Edit, Span
@@ -22,7 +23,7 @@ from hipport.syntax.yaml import Compose, YamlEntry
 from hipport_passes.packages.asking import Asking, knows_rocm, unless_both
 from hipport_passes.packages.image_environment import image
 
-# A comment, for itself or behind what a line says; not in a string.
+# A comment on its own line or after other text; not in a string.
 _REMARK = re.compile(rb"^[^\"'\r\n#]*(?:(?<=[ \t])|(?<=^))(#[^\r\n]*)", re.MULTILINE)
 _DEVICES = (b"devices:", b"  - /dev/kfd", b"  - /dev/dri", b"group_add:", b"  - video")
 _OWN = re.compile(rb"\r?\n[ \t]*".join(re.escape(line.strip()) for line in _DEVICES))
@@ -37,11 +38,11 @@ def find(source: Compose, project: Project) -> Iterator[Finding]:
         return
     found = [*_gpus(source)]
     gone = [edit.span for each in found for edit in each.edits]
-    # What stands in something that goes, as in no file of compose's, goes with it.
+    # Findings in removed text (which no valid compose file has) are dropped.
     found += (
         each for each in _images(source, project) if not any(span.start <= each.span.start < span.end for span in gone)
     )
-    # Perhaps it has a service for each vendor.
+    # The file may have a service for each vendor.
     both = b"/dev/kfd" in source.text and knows_rocm(source, _OWN, Asking(project))
     yield from unless_both(found) if both else found
 
@@ -64,7 +65,7 @@ def _gpus(source: Compose) -> Iterator[Finding]:
     gone: list[Span] = []
     for keys, entries in services.items():
         asked = [each for each in entries if _asks(source, each, services)]
-        # What stands in something that goes, as in no file of compose's, goes with it.
+        # Entries in removed text (which no valid compose file has) are dropped.
         if asked and not any(span.start < asked[0].span.start < span.end for span in gone):
             said = _service(source, keys, entries, asked, services)
             gone += [edit.span for edit in said.edits]
@@ -74,7 +75,7 @@ def _gpus(source: Compose) -> Iterator[Finding]:
 def _asks(source: Compose, each: YamlEntry, services: dict[tuple[str, ...], list[YamlEntry]]) -> bool:
     value = source[each.value]
     if value and each.key in ("runtime", "gpus") and _inside(source, each):
-        return False  # no YAML
+        return False  # Not YAML.
     if each.key == "runtime":
         return value == b"nvidia"
     if each.key == "gpus":
@@ -83,11 +84,17 @@ def _asks(source: Compose, each: YamlEntry, services: dict[tuple[str, ...], list
 
 
 def _inside(source: Compose, outer: YamlEntry) -> list[YamlEntry]:
-    return [each for each in source.entries if outer.span.start < each.span.start < outer.span.end]
+    starts = source.fact(_starts)
+    return list(source.entries[bisect_right(starts, outer.span.start) : bisect_left(starts, outer.span.end)])
+
+
+def _starts(source: Compose) -> list[int]:
+    """Return where the entries start, which come in their order."""
+    return [each.span.start for each in source.entries]
 
 
 def _reservation(source: Compose, deploy: YamlEntry) -> YamlEntry | None:
-    """Return the list of devices of NVIDIA's driver that a service reserves."""
+    """Return the list of reserved devices with NVIDIA's driver in a service."""
     below = (*deploy.keys, "deploy", "resources", "reservations")
     for each in _inside(source, deploy):
         if each.key == "devices" and each.keys == below and _NVIDIA.search(source[each.span]):
@@ -115,19 +122,20 @@ def _service(
         gone: YamlEntry | None = each
         if each.key == "deploy":
             gone = _reservation(source, each)
-            # With it, what has nothing else in it goes.
+            # Parents without other entries are removed with it.
             for name in ("reservations", "resources", "deploy"):
                 assert gone is not None
+                before = range(bisect_left(source.fact(_starts), gone.span.start) - 1, -1, -1)
                 outer = next(
                     other
-                    for other in reversed(source.entries)
-                    if other.key == name and other.keys == gone.keys[:-1] and other.span.start < gone.span.start
+                    for other in (source.entries[i] for i in before)
+                    if other.key == name and other.keys == gone.keys[:-1]
                 )
                 if sum(other.keys == gone.keys for other in _inside(source, outer)) > 1:
                     break
                 gone = outer
         assert gone is not None
-        # A block's text ends with its last line.
+        # The text of a block includes its last line.
         end = source.text.find(b"\n", gone.span.end - 1)
         lines = Span(gone.line, len(source.text) if end < 0 else end + 1)
         edits.append(Edit(lines, b"".join(indent + each + source.newline for each in _REMARK.findall(source[lines]))))
@@ -136,7 +144,7 @@ def _service(
 
 
 def _joined(edits: Sequence[Edit]) -> tuple[Edit, ...]:
-    """Join what is inserted in front of lines that go with these."""
+    """Join an insertion with the removal of lines at the same place."""
     inserted, *gone = edits
     first, *rest = sorted(gone, key=lambda edit: edit.span.start)
     if first.span.start == inserted.span.start:
@@ -145,7 +153,7 @@ def _joined(edits: Sequence[Edit]) -> tuple[Edit, ...]:
 
 
 def _images(source: Compose, project: Project) -> Iterator[Finding]:
-    """The images that services start from, and those that Dockerfiles are given by arguments."""
+    """Yield the images that services start from, and those that are build arguments of Dockerfiles."""
     asking = Asking(project)
     for each in source.entries:
         value = source[each.value].decode("utf-8", "replace")

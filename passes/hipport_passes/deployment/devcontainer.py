@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Give the container that an editor works in AMD's GPUs: devcontainer.json.
+"""Give the container in which an editor works AMD's GPUs: devcontainer.json.
 
-`--gpus` and NVIDIA's runtime among `runArgs` become AMD's devices and their group, for review, as that gives all GPUs;
-an image for CUDA, or an argument of the build that names one, becomes one for ROCm. `hostRequirements.gpu` makes the
-tools pass `--gpus all` themselves where they find NVIDIA's runtime (containers.dev, "Dev Container metadata
-reference"), and the features that install CUDA have no counterpart: both are reported. Commands that install packages
-become what they become in a script.
+`--gpus` and NVIDIA's runtime among `runArgs` become AMD's devices and their group, which is REVIEW, because the
+container gets all GPUs. An image for CUDA, or a build argument that names one, becomes one for ROCm. With
+`hostRequirements.gpu` the tools themselves pass `--gpus all` if they find NVIDIA's runtime (containers.dev, "Dev
+Container metadata reference"), and features that install CUDA have no counterpart: both are reported. Commands that
+install packages are ported as in a script.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ _FEATURE = re.compile(r".*/(?:nvidia-cuda|cuda)(?::.*)?")
 
 
 def find(source: Devcontainer, project: Project) -> Iterator[Finding]:
-    """Yield a finding per argument that gives NVIDIA's GPUs, image, feature and command for CUDA."""
+    """Yield a finding per argument for NVIDIA's GPUs, image, feature and command for CUDA."""
     found = list(_find(source, project))
-    # Perhaps it is for either vendor.
+    # The file may be for both vendors.
     both = b"/dev/kfd" in source.text and knows_rocm(source, _OWN, Asking(project))
     yield from unless_both(found) if both else found
 
@@ -59,7 +59,7 @@ def _find(source: Devcontainer, project: Project) -> Iterator[Finding]:
 
 
 def _arguments(source: Devcontainer, given: Sequence[JsonEntry]) -> Iterator[Finding]:
-    """The arguments of `docker run` that give NVIDIA's GPUs: a pair, or one with its value."""
+    """Yield the arguments of `docker run` that give NVIDIA's GPUs: a pair, or one with its value."""
     asked: list[Span] = []
     for at, each in enumerate(given):
         value = each.value or ""
@@ -74,7 +74,7 @@ def _arguments(source: Devcontainer, given: Sequence[JsonEntry]) -> Iterator[Fin
     message = (
         "the container gets NVIDIA's GPUs: AMD's are the devices /dev/kfd and /dev/dri, and belong to the group video"
     )
-    # A comma goes with what comes after the first.
+    # Removed arguments take the comma after them along, except the first.
     edits = [Edit(asked[0], _GIVEN)]
     for span in asked[1:]:
         comma = source.text.rfind(b",", 0, span.start)

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ask clusters for AMD's GPUs in place of NVIDIA's: manifests of Kubernetes, and values of Helm's charts.
+"""Ask clusters for AMD's GPUs instead of NVIDIA's: manifests of Kubernetes, and values of Helm charts.
 
-A container gets a GPU by the resource that a device plugin offers, `nvidia.com/gpu` or `amd.com/gpu`
-(kubernetes.io, "Schedule GPUs"). Limits, requests, quotas and the taints that nodes have by that name are renamed, for
-review, as the cluster must have AMD's plugin. Labels of nodes say which GPU there is, in words that each vendor's
-software chooses, and slices of a GPU (MIG) are NVIDIA's: both are reported. AMD's containers need no runtime class of
-their own. Images become those for ROCm as in compose files.
+A container gets a GPU by the resource that a device plugin offers, `nvidia.com/gpu` or `amd.com/gpu` (kubernetes.io,
+"Schedule GPUs"). Limits, requests, quotas and taints of that name are renamed, which is REVIEW, because the cluster
+must have AMD's plugin. Labels that select nodes by GPU are named by each vendor's software, and slices of a GPU (MIG)
+are NVIDIA's: both are reported. AMD's containers need no runtime class. Images become those for ROCm as in compose
+files.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _GOOGLE = "cloud.google.com/gke-accelerator"
 def find(source: Manifest, project: Project) -> Iterator[Finding]:
     """Yield a finding per resource, label, slice, runtime class and image that is NVIDIA's."""
     found = list(_find(source, project))
-    # Perhaps it has a part for each vendor.
+    # The file may have a part for each vendor.
     both = _OWN.search(source.text) is not None and knows_rocm(source, _OWN, Asking(project))
     yield from unless_both(found) if both else found
 
@@ -41,7 +41,7 @@ def find(source: Manifest, project: Project) -> Iterator[Finding]:
 def _find(source: Manifest, project: Project) -> Iterator[Finding]:
     asking = Asking(project)
     for each in source.entries:
-        # A key and what is on its line: what stands below it are entries of their own.
+        # Only the key and the rest of its line: the lines below are entries of their own.
         value = each.value if not each.block else Span(each.value.start, each.value.start)
         key = Span(each.span.start, each.span.start + len(each.key) + 2) if each.key else Span(value.start, value.start)
         said = source[value]

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Report what continuous integration does for CUDA only: GitHub's workflows, GitLab's and their like, cibuildwheel.
+"""Report steps for CUDA in continuous integration: workflows of GitHub, GitLab and others, and cibuildwheel.
 
-A job that installs CUDA's toolkit, starts from an image for CUDA or waits for a machine with NVIDIA's GPU says nothing
-of ROCm, and a job for ROCm stands beside it rather than in its place. So nothing is edited: a folder of workflows is
-reported once, with the lines of the first that does such a thing. hipcc compiles without a GPU, so a job on an ordinary
-machine can show that the port builds. A folder with a job for ROCm is somebody's own port. Settings of cibuildwheel in
-pyproject.toml are read in the same way.
+A job that installs CUDA's toolkit, starts from an image for CUDA or waits for a machine with NVIDIA's GPU does not
+exclude ROCm, and a job for ROCm is added beside it rather than instead of it. So nothing is edited: a folder of
+workflows is reported once, with the lines of the first workflow that has such steps. hipcc compiles without a GPU, so a
+job on an ordinary machine can show that the port builds. A folder with a job for ROCm is somebody's own port. Settings
+of cibuildwheel in pyproject.toml are read in the same way.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from hipport_passes.packages.image_environment import for_cuda_image
 from hipport_passes.packages.recipes import for_rocm
 
 _TABLE = Path(__file__).with_suffix(".toml")
-# Words of labels that machines with NVIDIA's GPUs are asked for by.
+# Labels that select machines with NVIDIA's GPUs.
 _RUNNER = re.compile(r"(?i)(?<![a-z])(?:nvidia|cuda|gpus?|[tahl]\d{1,3}s?|rtx\d*|v100)(?![a-z])")
 _MACHINE = frozenset(("runs-on", "tags", "queue", "resource_class", "pool"))
 _GIVES_GPU = re.compile(r"--gpus[ =]|--runtime[ =]nvidia|--device[ =]/dev/nvidia")
 _MATRIX = re.compile(r"(?i)(?:with_)?cu(?:da)?(?:[-_]?(?:version|toolkit|tag|short|ver))?s?")
 _RELEASE = re.compile(r"(?i)(?<![\w.])(?:cu)?1[0-3](?:\d|\.\d)(?:\.\d+)?(?![\w.])")
-# A PyTorch of some version, and nothing more, is no sign of CUDA in a job that may run on a CPU.
+# A version of PyTorch alone does not show CUDA, because the job may run on a CPU.
 _SAYS_CUDA = re.compile(rb"(?i)\bcu\d{2,3}|cuda|nvidia|nvcc|tensorrt|--gpus")
 _WHEELS_FOR_CUDA = re.compile(r"(?i)\bcu\d{2,3}\b|cuda|nvidia|nvcc|cudnn|libcublas|tensorrt")
 _OTHER_SYSTEM = re.compile(r"(?i)(?<![a-z])(?:windows|win|macos|mac|cpu)(?![a-z])")
@@ -43,7 +43,7 @@ _ROCM = re.compile(rb"rocm|hipcc|amdgpu|(?<![a-z])hip(?![a-z])", re.IGNORECASE)
 
 
 def find(source: Source, project: Project) -> Iterator[Finding]:
-    """Yield a finding for the first file of a folder that does something for CUDA, with the lines that do."""
+    """Yield a finding for the first file of a folder with steps for CUDA, with their lines."""
     if isinstance(source, Toml):
         yield from _wheels(source, project)
     elif isinstance(source, Workflow):
@@ -51,7 +51,7 @@ def find(source: Source, project: Project) -> Iterator[Finding]:
 
 
 def _wheels(source: Toml, project: Project) -> Iterator[Finding]:
-    """cibuildwheel's settings, where some install or name CUDA and none ROCm."""
+    """Yield the finding on cibuildwheel's settings, if some install or name CUDA and none ROCm."""
     entries = [each for each in source.entries if each.path[:2] == ("tool", "cibuildwheel")]
     if any(_ROCM.search(source[each.span]) for each in entries):
         return
@@ -89,7 +89,7 @@ def _jobs(source: Workflow, project: Project) -> Iterator[Finding]:
 
 
 def _told(project: Project) -> Mapping[PurePath, Mapping[str, list[Span]]]:
-    """Return CUDA's steps in workflows, and their places, of folders in which none is for ROCm."""
+    """Return CUDA's steps in workflows, with their places, for folders without a job for ROCm."""
     workflows = [each for each in project.sources if isinstance(each, Workflow)]
     ported = {each.path.parent for each in workflows if _ROCM.search(each.text) or for_rocm(each.path.as_posix())}
     found: dict[PurePath, dict[str, list[Span]]] = {}

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Give programs the atomic functions that HIP lacks, and leave out their own definitions of functions that HIP has.
 
-`atomicAdd_block` and its like become `hipport::atomicAdd_block`. Where `atomicAdd` is called for half, bfloat16 or
-vectors of float, `hipport/atomics.h` is included, which has such overloads. A program's own `atomicMin(float*,
-float)`, which CUDA lacks, would be a second definition with HIP. It is therefore put behind `#ifndef __HIPCC__`; an
-`#if` around nothing else gets that condition instead. Operations on 16 bytes are reported, and so are operations on
-memory shared with the host that AMD loses where they go over PCIe.
+`atomicAdd_block` and the like become `hipport::atomicAdd_block`. Where `atomicAdd` is called for half, bfloat16 or
+vectors of float, `hipport/atomics.h` is included, which has such overloads. A program's own `atomicMin(float*, float)`,
+which CUDA lacks, would be a second definition with HIP. It is therefore put under `#ifndef __HIPCC__`; an `#if` around
+nothing else gets that condition instead. Operations on 16 bytes are reported, and so are operations on memory shared
+with the host that are lost over PCIe on AMD.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _FOR_DEVICE = re.compile(rb"#[ \t]*define[ \t]+(\w+)[ \t]+[^\r\n]*\b__device__\b
 _ATOMIC = re.compile(rb"atomic[A-Z]\w+")
 _WORD = re.compile(rb"[A-Za-z_]\w*")
 _CAST = re.compile(rb"(?:(?:reinterpret|static)_cast\s*<([^<>]*)\*\s*>|\(([\w\s:]*)\*\s*\))")
-# A pointer by its name, an element or a place behind it; not a member of either.
+# A pointer by its name, or an element at an offset from it; not a member of either.
 _BASE = re.compile(
     rb"[(&\s]*([A-Za-z_]\w*)\s*(?:(?:\[[^\[\]]*(?:\[[^\[\]]*\][^\[\]]*)*\]\s*)+|(?:\+|-(?!>))(?!.*\)\s*(?:\.|->)).*)?",
     re.DOTALL,
@@ -49,12 +49,12 @@ _BASE = re.compile(
 _MEMBER = re.compile(
     rb"[^?:=]*(?:\.|->)\s*([A-Za-z_]\w*)\s*(?:\[[^\[\]]*\]\s*)*(?:[+][\w\s*+]+)?(?:\)+\s*)?", re.DOTALL
 )
-# What stands behind a type: names, each perhaps with a `*`, the length of an array and a value.
+# The text after a type: names, each perhaps with a `*`, an array size and a value.
 _DECLARED = re.compile(
     rb"((?:\s*(?:[*&]+\s*)?\w+\s*(?:\[[^\];{}]*\]\s*)*(?:=[^,;(){}]*|\{[^,;{}]*\}\s*)?,)*\s*(?:[*&]+\s*)?\w+)\s*[;=\[{,)]"
 )
 _ALIAS = re.compile(rb"\busing\s+(\w+)\s*=\s*(\w+)\s*;|\btypedef\s+(\w+)\s+(\w+)\s*;")
-# What makes a value of such a type: `__floats2half2_rn(a, b)`, `make_float4(…)`.
+# Functions that make a value of such a type: `__floats2half2_rn(a, b)`, `make_float4(…)`.
 _MADE = re.compile(rb"\s*(?:__\w*?2|make_|__)(half2?|float[24]|(?:nv_)?bfloat162?)(?:_\w+)?\s*\(")
 _PARAMETERS = re.compile(rb"\b(?:typename|class)\s+(\w+)")
 _HALF = frozenset(
@@ -68,7 +68,7 @@ _NUMBER_OF_NVCC = re.compile(rb"\b(?:__CUDA_ARCH__|__CUDACC__|__NVCC__)\b")
 
 @cache
 def _names() -> tuple[LibraryNames, LibraryNames]:
-    """The functions that HIP has not by any type, and all atomic functions that it has by some."""
+    """Return the functions that HIP lacks for all types, and the atomic functions that it has for some type."""
     helpers = frozenset(load(_TABLE)["helper"]["names"].encode().split())
     return LibraryNames(helpers), LibraryNames(re.compile(rb"atomic[A-Z][A-Za-z]+(?:_system)?"), overloaded=True)
 
@@ -115,7 +115,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
 
 
 def _wide(name: str) -> list[str]:
-    """Return the types for which CUDA has a function, and AMD's GPUs no instruction."""
+    """Return the types for which CUDA has a function, and AMD's GPUs have no instruction."""
     rows = load(_TABLE)["wide"]
     functions, types = rows["functions"].split(), rows["types"].split()
     return types if name in functions else []
@@ -125,7 +125,7 @@ def _wide(name: str) -> list[str]:
 
 
 def _type(text: bytes) -> str:
-    """Return a type as the table writes it: what is pointed to, without qualifiers."""
+    """Return a type in the table's form: the pointee, without qualifiers."""
     words = [
         word for word in _WORD.findall(text) if word not in (b"const", b"volatile", b"__restrict__", b"__shared__")
     ]
@@ -139,9 +139,9 @@ def _type(text: bytes) -> str:
 
 
 def _pointee(source: Cpp, call: Span, argument: Span, halves: bool) -> str:
-    """Return the type of what the first argument points to, as far as it is written; empty where it is not.
+    """Return the type that the first argument points to, if it is visible; else an empty string.
 
-    That of a template may be any that the program has: `__half`, if there is a half in it.
+    A template's type may be any type of the program: `__half`, if the program has halves.
     """
     code = source.code
     text = code[argument.start : argument.end]
@@ -173,9 +173,9 @@ def _pointee(source: Cpp, call: Span, argument: Span, halves: bool) -> str:
 def _by_member(
     source: Cpp, project: Project, call: Span, arguments: tuple[Span, ...], types: list[str], kind: str
 ) -> str:
-    """Return the one of `types` that a member, an alias, a reference or the value says the call is for; "" if none.
+    """Return the one of `types` that a member, an alias, a reference or the value shows; "" if none.
 
-    Where members of one name have several types it may be another. Then the header is there and not needed.
+    If members of one name have several types, it may be another type. Then the header is included without need.
     """
     code = source.code
     aliases = dict(project.union_over(source, _aliases))
@@ -198,7 +198,9 @@ def _by_member(
 
 
 def _members(source: Cpp) -> frozenset[tuple[bytes, str]]:
-    """The names that are declared with a type that HIP lacks overloads for, or with an alias; and the type."""
+    """Return the names that are declared with a type that lacks overloads in HIP, or with an alias of one; and the
+    type.
+    """
     known = {name.encode() for names in load(_TABLE)["overload"].values() for name in names.split()}
     known |= {name.encode() for name, _ in source.fact(_aliases)}
     found: set[tuple[bytes, str]] = set()
@@ -211,7 +213,7 @@ def _members(source: Cpp) -> frozenset[tuple[bytes, str]]:
 
 
 def _aliases(source: Cpp) -> frozenset[tuple[str, str]]:
-    """The other names that a file gives to such types."""
+    """Return the aliases that a file gives to such types."""
     if source.words.isdisjoint((b"using", b"typedef")):
         return frozenset()
     known = {name for names in load(_TABLE)["overload"].values() for name in names.split()}
@@ -220,7 +222,7 @@ def _aliases(source: Cpp) -> frozenset[tuple[str, str]]:
 
 
 def _function(source: Cpp, offset: int) -> tuple[int, frozenset[bytes]]:
-    """Return where the function that `offset` is in starts, and the parameters of its template."""
+    """Return the start of the function around `offset`, and the parameters of its template."""
     node: tree_sitter.Node | None = source.tree.root_node.descendant_for_byte_range(offset, offset)
     start = 0
     parameters: set[bytes] = set()
@@ -236,7 +238,7 @@ def _function(source: Cpp, offset: int) -> tuple[int, frozenset[bytes]]:
 
 
 def _has_halves(source: Cpp, project: Project) -> bool:
-    """Say whether a template in `source` may be used for halves: by the file itself, or by those that include it."""
+    """Return whether a template in `source` may be used for halves: by the file itself, or by files that include it."""
     if source.path in project.included_paths:
         return True in project.union_over(source, _halves)
     return True in source.fact(_halves)
@@ -250,7 +252,7 @@ def _halves(source: Cpp) -> frozenset[bool]:
 
 
 class _Definition(NamedTuple):
-    """A function of the program that has the name of an atomic one, the type it points to, and from where to where."""
+    """A function of the program with the name of an atomic one: the type it points to, and its span."""
 
     name: bytes
     kind: str
@@ -260,7 +262,7 @@ class _Definition(NamedTuple):
 
 
 def _device_words(source: Cpp) -> frozenset[bytes]:
-    """`__device__`, and the macros of the file that stand for it, with or without others."""
+    """Return `__device__`, and the macros of the file whose expansions contain it."""
     found = (_FOR_DEVICE.match(source.code, each.start, each.end) for each in source.directives)
     return frozenset(match[1] for match in found if match) | {b"__device__"}
 
@@ -292,7 +294,7 @@ def _definitions(source: Cpp) -> tuple[_Definition, ...]:
 
 
 def _overloads(source: Cpp) -> frozenset[tuple[bytes, str]]:
-    """The overloads that the program has itself, for HIP too."""
+    """Return the overloads that the program itself has, for HIP too."""
     return frozenset(
         (each.name, each.kind)
         for each in source.fact(_definitions)
@@ -335,7 +337,7 @@ def _collisions(source: Cpp, project: Project) -> Iterator[Finding]:
             yield _twice(each, edits, in_cuda)
             continue
         before = source.newline if source.indent(start) is None else b""
-        # A directive has its line to itself. The brace is replaced as another such function may follow it directly.
+        # A directive needs its own line. The brace is replaced because another such function may follow it directly.
         rest = source.line_end.split(source.code[end:], maxsplit=1)[0].strip()
         edits = (
             Edit(Span(start, start), before + b"#ifndef __HIPCC__" + MARK + source.newline),
@@ -356,7 +358,7 @@ def _twice(each: _Definition, edits: tuple[Edit, ...], in_cuda: bool) -> Finding
 
 
 def _around(source: Cpp, each: _Definition, twice: list[_Definition]) -> tuple[Conditional, ...] | None:
-    """Return the `#if` around a definition, if there is nothing in it but such definitions."""
+    """Return the `#if` around a definition, if it contains only such definitions."""
     around = [group for group in source.conditionals if group[0].span.end <= each.start < group[-1].span.start]
     group = max(around, key=lambda group: group[0].span.start, default=None)
     if group is None or len(group) != 2 or source.code[group[0].span.start : group[0].span.end].split()[0] != b"#if":
@@ -371,7 +373,7 @@ def _around(source: Cpp, each: _Definition, twice: list[_Definition]) -> tuple[C
 
 
 def _statement(source: Cpp, offset: int) -> int:
-    """Return where the declaration that `offset` is in begins."""
+    """Return the start of the declaration around `offset`."""
     directives = source.directives
     i = bisect_right(directives, offset, key=lambda span: span.start) - 1
     floor = directives[i].end if i >= 0 else 0
@@ -381,7 +383,7 @@ def _statement(source: Cpp, offset: int) -> int:
 
 
 def _global(source: Cpp, offset: int) -> bool:
-    """Say whether a function at `offset` is in the global namespace, or one without a name, beside HIP's."""
+    """Return whether a function at `offset` is in the global namespace or an unnamed one, beside HIP's."""
     node: tree_sitter.Node | None = source.tree.root_node.descendant_for_byte_range(offset, offset)
     while node is not None:
         if node.type in ("class_specifier", "struct_specifier") or (
@@ -393,7 +395,7 @@ def _global(source: Cpp, offset: int) -> bool:
 
 
 def _unseen(source: Cpp, offset: int) -> bool:
-    """Say whether HIP never sees `offset`: not as the conditions are, and not once they ask for AMD too."""
+    """Return whether HIP never compiles `offset`, with the present conditions and once they test for AMD too."""
     if source.ported(offset) or within(offset, source.left_to_hip):
         return True
     around = [group for group in source.conditionals if group[0].span.end <= offset < group[-1].span.start]
@@ -401,7 +403,7 @@ def _unseen(source: Cpp, offset: int) -> bool:
 
 
 def _hides(group: tuple[Conditional, ...], offset: int, newest: bool) -> bool:
-    """Say whether `offset` is in a branch that is not taken: where nvcc's macros are not defined, or of a new GPU."""
+    """Return whether `offset` is in a branch that is not taken: without nvcc's macros, or for a new GPU."""
     values = []
     for part in takewhile(lambda part: part.span.end <= offset, group):
         text = _NUMBER_OF_NVCC.sub(b"10000", _DEFINED_BY_NVCC.sub(b"1", part.asked)) if newest else part.asked
@@ -413,9 +415,9 @@ def _hides(group: tuple[Conditional, ...], offset: int, newest: bool) -> bool:
 
 
 def _shared(source: Cpp, project: Project) -> dict[int, str]:
-    """Where atomic functions that are lost on memory of the host are called on some, and what allocates it."""
+    """Return the calls of atomic functions that are lost on host memory, with the function that allocated it."""
     reach = frozenset(load(_TABLE)["shared"]["reach"].encode().split())
-    # Most programs have no others, and memory need not be followed then.
+    # Most programs have no such calls, and their memory need not be followed.
     calls = [match for match in _ON.finditer(source.code) if match[1].removesuffix(b"_system") not in reach]
     places = shared_in(source, project) if calls else {}
     found: dict[int, str] = {}

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Report decisions of host code on a compute capability, which AMD counts differently.
 
-`prop.major` of AMD's GPUs is a part of their own number: 9 on gfx90a and gfx942, 11 on gfx1100, 12 on gfx1201. A lower
-bound up to 8, `prop.major >= 7`, holds on all of them, as on new NVIDIA GPUs, and is not mentioned. Code for one
-generation (`== 8`), or for 9 and up, is taken by accident or not at all. The same holds for a choice by a number made
-of both parts: `major * 10 + minor`. This is left to a person, because the text does not show what the number means.
-The number is followed to where it decides: through variables, members, arguments, results of functions, pairs and
+`prop.major` of AMD's GPUs is a part of the architecture's name: 9 on gfx90a and gfx942, 11 on gfx1100, 12 on gfx1201. A
+lower bound up to 8, `prop.major >= 7`, holds on all of them, as on new NVIDIA GPUs, and is not mentioned. Code for one
+generation (`== 8`), or for 9 and up, is reached by accident or not at all. The same holds for a choice by a number made
+of both parts: `major * 10 + minor`. This is left to a person, because the text does not show what the number means. The
+number is followed to the place where it decides: through variables, members, arguments, results of functions, pairs and
 containers. If it goes to a function that is not among the files, the finding says so.
 """
 
@@ -32,22 +32,22 @@ _PROPERTIES = re.compile(
 _MAJOR = re.compile(
     rb"(?P<object>\b(?P<name>[A-Za-z_]\w*)(?:\s*\[[^\[\]]*\]|\s*\([^()]*\))*)\s*\)?\s*(?:\.|->)\s*major\b(?!\s*(?:=(?!=)|\())"
 )
-# A pair is compared by its first part.
+# A comparison of pairs starts with the first part.
 _FIRST = rb"(?:(?:std\s*::\s*)?(?:make_)?(?:pair|tuple)\s*(?:<[^<>;]*>\s*)?[({]\s*)?"
 _COMPARED = re.compile(rb"\s*\)?\s*(?P<sign>==|!=|>=|>|<=|<)\s*" + _FIRST + rb"(?P<number>\d+)\b")
-# What is read of a container: `caps[device]`, `caps.at(device)`.
+# The value is read from a container: `caps[device]`, `caps.at(device)`.
 _ITEM = re.compile(rb"(?:\s*\[[^][]*\]|\s*(?:\.|->)\s*(?:at|load|value|get|front|back)\s*\([^()]*\))+")
 _ARGUMENT = re.compile(rb"\s*[,)]")
-# Functions that decide nothing by a number, and macros.
+# Functions, and macros, that do not decide by the number.
 _WORDS = load(Path(__file__).with_suffix(".toml"))["words"]
 _HARMLESS = re.compile(rf"(?i:{one_of(_WORDS['shows'], '.*')})|{one_of(_WORDS['harmless'])}|[A-Z][A-Z0-9_]*".encode())
 _COMPARED_BEFORE = re.compile(rb"\b(?P<number>\d+)\s*(?P<sign>==|!=|>=|>|<=|<)\s*\(?\s*\Z")
 _MADE = re.compile(rb"\s*\)?\s*(?:\*\s*(?:10+|0x10)\b|<<\s*(?:4|8)\b)")
 _MADE_BEFORE = re.compile(rb"\b(?:10+|0x10)\s*\*\s*\(?\s*\Z")
-# What a pair is taken apart into: the number is the first part of it.
+# A decomposed pair: the number is its first part.
 _TAKEN_APART = re.compile(rb"(?:\bauto\b[\s&]*\[|\btie\s*\()\s*(?P<first>\w+)\s*,(?P<others>[\w\s,]+)[\])]")
 _NAMES_ARCHITECTURE = re.compile(rb"\"(?:[^\"\n]*\b)?(?:sm|compute)_?\"")
-# What is called in front of a bracket.
+# The name of a called function in front of its parenthesis.
 _CALLED = re.compile(rb"([A-Za-z_]\w*)\s*(?:<[^<>;(){}]*>\s*)?\(\Z")
 _DEFINED = re.compile(rb"(?:#[ \t]*define[ \t]+|\b(?:struct|class|enum)\s+|\busing\s+)(\w+)")
 _MACRO = re.compile(rb"#[ \t]*define[ \t]+\w+\(([^()]*)\)((?:[^\\\n]|\\.|\\\r?\n)*)")
@@ -67,7 +67,7 @@ _SIGNS = {
     b"equal": b"==",
     b"not_equal": b"!=",
 }
-# A table that is read at the number.
+# A table that the number indexes.
 _SUBSCRIPT = re.compile(rb"[\w)\]]\s*\[\s*\Z")
 _SUBSCRIPT_END = re.compile(rb"\s*(?:-\s*\d+\s*)?\]")
 _TURNED = {b"<": b">", b">": b"<", b"<=": b">=", b">=": b"<="}
@@ -78,7 +78,7 @@ _ADVICE = (
 
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
-    """Yield a finding per decision by the major part of a capability on which AMD is no newer NVIDIA."""
+    """Yield a finding per decision by a capability's major part on which AMD differs from newer NVIDIA GPUs."""
     code = source.code
     if source.begun_as_hip:
         return
@@ -86,7 +86,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
     for span, end in sorted({*_read(source, project), *_followed(source, project)}):
         before = code[max(0, span.start - 200) : span.start]
         what = source[span].decode("utf-8", "replace")
-        what = what if "(" in what else what.replace(")", "")  # `(properties).major`, of a macro
+        what = what if "(" in what else what.replace(")", "")  # `(properties).major`, from a macro.
         floor = _floor(code, end, before)
         missing = [each for each in gone if floor is not None and each.capability[0] == floor]
         if missing:
@@ -106,7 +106,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
 
 
 def _handed_on(source: Cpp, project: Project, span: Span, end: int) -> bytes:
-    """Return the function that is given the number and is not among the files; empty if it goes nowhere unknown."""
+    """Return the function outside of the files that receives the number; empty if there is none."""
     if _ARGUMENT.match(source.code, end) is None:
         return b""
     opening, depth = span.start - 1, 0
@@ -123,14 +123,14 @@ def _handed_on(source: Cpp, project: Project, span: Span, end: int) -> bytes:
 
 
 def _named(component: Component) -> frozenset[bytes]:
-    """The functions that a program has, its classes, and its macros."""
+    """Return the functions, classes and macros of a program."""
     files = [each for each in component if isinstance(each, Cpp)]
     found = {name for each in files for name in ways(each).named}
     return frozenset(found | {match[1] for each in files for match in _DEFINED.finditer(each.code)})
 
 
 def _read(source: Cpp, project: Project) -> Iterator[tuple[Span, int]]:
-    """Yield where the number is read of the properties of a device, and where that ends."""
+    """Yield the places where the number is read from a device's properties, with their ends."""
     names = project.union_over(source, _properties) if b"major" in source.words else frozenset()
     for match in _MAJOR.finditer(source.code) if b"major" in source.words else ():
         if (match["name"] in names or b"DeviceProperties" in match["name"]) and not source.ported(match.start()):
@@ -144,7 +144,7 @@ def _statement(code: bytes, offset: int) -> tuple[int, int]:
 
 
 def _followed(source: Cpp, project: Project) -> Iterator[tuple[Span, int]]:
-    """Yield the names that stand for such a number where they are read, and where what is read ends."""
+    """Yield the places where a name with such a number is read, with their ends."""
     places = project.component(source).fact(_places)
     if not places:
         return
@@ -170,7 +170,7 @@ def _followed(source: Cpp, project: Project) -> Iterator[tuple[Span, int]]:
 
 
 def _places(component: Component) -> dict[Place, bool]:
-    """The places of a program that hold the major part of a capability."""
+    """Return the places of a program that hold the major part of a capability."""
     files = [each for each in component if isinstance(each, Cpp)]
     names = frozenset[bytes]().union(*(each.fact(_properties) for each in files))
     start: dict[Place, bool] = {}
@@ -183,14 +183,14 @@ def _places(component: Component) -> dict[Place, bool]:
 
 
 def _properties(source: Cpp) -> frozenset[bytes]:
-    """Variables, parameters and members that are the properties of a device."""
+    """Return the variables, parameters and members that are a device's properties."""
     if b"DevicePro" not in source.code:
         return _of_macros(source) if b"major" in source.words else frozenset()
     return frozenset(match[1] or match[2] for match in _PROPERTIES.finditer(source.code)) | _of_macros(source)
 
 
 def _of_macros(source: Cpp) -> frozenset[bytes]:
-    """The parameters of macros of which both parts of a capability are read."""
+    """Return the parameters of macros whose major and minor parts are both read."""
     found = set[bytes]()
     for match in _MACRO.finditer(source.code):
         for name in re.findall(rb"\w+", match[1]):
@@ -217,7 +217,9 @@ def _floor(code: bytes, end: int, before: bytes) -> int | None:
 
 
 def _asked(code: bytes, end: int, before: bytes) -> tuple[bytes, int] | None:
-    """Return the sign and the number that what ends at `end` is compared with, as if it stood on the left."""
+    """Return the operator and the number that the expression ending at `end` is compared with, as if it stood on the
+    left.
+    """
     if (after := _COMPARED.match(code, end)) is not None:
         return after["sign"], int(after["number"])
     if (ahead := _COMPARED_BEFORE.search(before)) is not None:
@@ -232,9 +234,9 @@ def _asked(code: bytes, end: int, before: bytes) -> tuple[bytes, int] | None:
 
 
 def _parts(sign: bytes, number: int) -> bool:
-    """Whether AMD's answer is not that of GPUs of NVIDIA's that have all that those before them had."""
+    """Return whether AMD's answer differs from that of a newer NVIDIA GPU, which has all earlier features."""
     if sign in (b"==", b"!="):
-        return number < 100  # 9999 was that of CUDA's emulator.
+        return number < 100  # 9999 was the number of CUDA's emulator.
     return number > (8 if sign in (b">=", b"<") else 7)
 
 

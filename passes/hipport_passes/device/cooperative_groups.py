@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Replace CUDA's cooperative groups by hipport's where a program uses parts that HIP lacks or does for 64 lanes.
 
-HIP has blocks, grids and tiles whose shuffles mean the same. It has no reductions, scans and labeled partitions before
+HIP has blocks, grids and tiles with equal shuffles. It has no reductions, scans and labeled partitions before
 ROCm 7.13, and in older releases no votes of tiles, `num_threads` or tiles of tiles. Its `coalesced_threads()` are
 those of a wavefront, up to 64, with masks of 64 bits. A program that uses any of these gets `hipport/groups.h` and its
-namespace, `hipport::cooperative_groups`, in all files that belong together. The groups there consist of the 32 lanes
+namespace, `hipport::cooperative_groups`, in all files of the component. The groups there consist of the 32 lanes
 of a warp, like CUDA's. A program that uses none of them stays as it is. Clusters and tiles of several warps are
 reported.
 
 The lanes of a group wait for each other in CUDA, wherever they are; on AMD a call has the active lanes of one branch
-and one iteration of a loop. If those may not be all lanes of the group, the change is REVIEW, at each such call and
-where the groups come from; in a program that keeps HIP's groups such a call is reported.
+and one iteration of a loop. If these may not be all lanes of the group, the change is REVIEW, at each such call and at
+the include of the groups; in a program that keeps HIP's groups such a call is reported.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _TILE = re.compile(
     rb"\b(\w+)\s*(?:=|\(|\{)\s*(?:\w+\s*::\s*)*tiled_partition\b|\bthread_block_tile\s*<[^;(){}]*>\s*&?\s*(\w+)"
 )
 _PARTITION = re.compile(rb"\btiled_partition\s*<\s*(\w+)\s*>\s*\(\s*(\w+)\s*\)")
-# In front of a name: its namespace, or of what it is a member.
+# The text before a name: its namespace, or the object whose member it is.
 _SPACE = re.compile(rb"(?:(\w+)\s*::|\.|->|::)\s*$")
 _COLLECTIVES = Collectives(COLLECTIVE, FOUND_OUT, re.compile(rb"__syncthreads\w*"), called)
 _USED = re.compile(rb"\s*(?:<[^;{}()]*>\s*)?[({>]")
@@ -79,19 +79,19 @@ def _beyond() -> _Beyond:
 
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
-    """Yield a finding per include and per use of the namespace, and per use of what AMD lacks."""
+    """Yield a finding per include, per use of the namespace, and per use of a part that AMD lacks."""
     facts = project.union_over(source, _facts)
-    # Where a first run has put hipport's groups, a merge may bring the namespace of CUDA's back, without the header.
+    # If a first run has written hipport's groups, a merge may restore CUDA's namespace without the header.
     again = (b"", b"hipport") in facts and (b"", b"hip") not in facts and project.union_over(source, _spelt)
     if not project.union_over(source, _includes) and not again:
-        # Ported already, by whom ever: what AMD lacks is still to be done.
+        # Already ported, by hipport or a person: parts that AMD lacks still need work.
         if facts & {(b"", b"hip"), (b"", b"hipport")}:
             yield from _absent(source)
         if (b"", b"hip") in facts and (b"", b"hipport") not in facts:
             yield from _left_apart(source, project)
         return
     yield from _absent(source)
-    # A program that has HIP's groups beside CUDA's is ported already.
+    # A program with HIP's groups beside CUDA's is ported already.
     if (b"", b"hip") in facts:
         return
     if not _needed(facts) and not again:
@@ -118,8 +118,8 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         for each in _apart(other, project, source.path)
     )
     certainty, assumes = Certainty.SAFE, ""
-    # What is said of the first call is said here, too: all files are changed or none, or the groups would be of two
-    # kinds. To a person it is one assumption.
+    # The message of the first call is repeated here: all files change or none does, or the groups would be of two
+    # kinds. A person makes one assumption.
     first = apart[0] if apart else next(elsewhere, None)
     proof = _together(source) if first is None else (first.ground,)
     if first is not None:
@@ -144,14 +144,16 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
 
 
 def _together(source: Cpp) -> tuple[Ground, ...]:
-    """Return what it rests on that groups of hipport's mean the same; of each call, `explain` tells more."""
+    """Return the ground for hipport's groups meaning the same; `explain` gives more about each call."""
     claim = "the lanes of each group make its calls together"
     reason = "no lanes of one group can make two calls apart, in all files that belong together"
     return (Ground(claim, Scope.GROUP, reason, *grounds.place(source, 0)),)
 
 
 def _namespaces(source: Cpp) -> list[Span]:
-    """Return where CUDA's namespace is named: what only HIP sees used the groups of the header that goes, too."""
+    """Return the uses of CUDA's namespace, without those that only HIP compiles and that use the removed header's
+    groups.
+    """
     return [
         Span(*match.span())
         for match in _NAMESPACE.finditer(source.code)
@@ -164,7 +166,7 @@ def _spelt(source: Cpp) -> frozenset[bool]:
 
 
 def _left_apart(source: Cpp, project: Project) -> Iterator[Finding]:
-    """Report the calls of HIP's groups that lanes may make apart."""
+    """Report the calls of HIP's groups that lanes may make separately."""
     for span, why, ground in _apart(source, project):
         message = (
             f"lanes of a group do not wait for each other on AMD: make sure that {why}, or take the call out of it"
@@ -174,7 +176,9 @@ def _left_apart(source: Cpp, project: Project) -> Iterator[Finding]:
 
 
 class _Apart(NamedTuple):
-    """A call that lanes of one group may make apart, what must hold for it to be right, and why it may not."""
+    """A call that lanes of one group may make separately, the assumption under which it is right, and the reason to
+    doubt it.
+    """
 
     span: Span
     why: str
@@ -182,7 +186,7 @@ class _Apart(NamedTuple):
 
 
 def kept(source: Cpp, project: Project, part: Span) -> Iterator[Kept]:
-    """Yield the calls of groups of lanes in a part of a file that all lanes of a group make together."""
+    """Yield the group calls in a part of a file that all lanes of the group make together."""
     kernels = Kernels.of(project)
     apart = meetings(source, project, _COLLECTIVES)
     for span, name in source.names(COLLECTIVE):
@@ -197,9 +201,9 @@ def kept(source: Cpp, project: Project, part: Span) -> Iterator[Kept]:
 
 
 def _apart(source: Cpp, project: Project, told_in: PurePath | None = None) -> Iterator[_Apart]:
-    """Yield the calls that lanes of one group may make apart, and what must hold for them to be right.
+    """Yield the calls that lanes of one group may make separately, with the assumptions under which they are right.
 
-    `told_in`: the file that is changed on their account, if it is another one.
+    `told_in`: the file that reports the assumption, if it is another one.
     """
     kernels = Kernels.of(project)
     for offset, meeting in sorted(meetings(source, project, _COLLECTIVES).items()):
@@ -213,7 +217,7 @@ def _apart(source: Cpp, project: Project, told_in: PurePath | None = None) -> It
 
 
 def _ordered(source: Cpp) -> Iterator[Finding]:
-    """The header of HIP 5.2 needs the runtime's in front of it; that of 6.4 brings it."""
+    """Include the runtime's header first, because HIP 5.2's header of groups needs it; that of 6.4 includes it."""
     for include in source.includes:
         if include.path.startswith(_RUNTIME):
             return
@@ -226,7 +230,7 @@ def _ordered(source: Cpp) -> Iterator[Finding]:
 
 
 def _absent(source: Cpp) -> Iterator[Finding]:
-    """What AMD lacks: one for each line, as what a line has of it is one thing to do."""
+    """Report parts that AMD lacks: once per line, because a line is one piece of work."""
     advice: dict[str, str] = load(Path(__file__).with_suffix(".toml"))["absent"]
     uses = [(span, name.decode()) for span, name in source.names(_beyond().absent)]
     if b"tiled_partition" in source.words:
@@ -247,20 +251,20 @@ def _needed(facts: frozenset[tuple[bytes, bytes]]) -> bool:
 
 
 def _includes(source: Cpp) -> frozenset[str]:
-    """The headers of cooperative groups that the file includes."""
+    """Return the headers of cooperative groups that the file includes."""
     if b"cooperative_groups" not in source.text:
         return frozenset()
     return frozenset(include.path for include in source.includes if include.path in _HEADERS)
 
 
 def _facts(source: Cpp) -> frozenset[tuple[bytes, bytes]]:
-    """Return the file's uses of groups: (space, name) of `space::name`, and the rest under names of our own."""
+    """Return the file's uses of groups: (space, name) of `space::name`, and other facts under hipport's own names."""
     code = source.code
     spelt = b"cooperative_groups" in code
     found = {(b"namespace", name) for name in (ALIAS.findall(code) if spelt else ())}
     if any(include.path == "hip/hip_cooperative_groups.h" for include in source.includes):
         found.add((b"", b"hip"))
-    # A merge may bring upstream's includes back, too.
+    # A merge may also restore upstream's includes.
     if any(include.path.endswith("hipport/groups.h") for include in source.includes) or (spelt and _OWN.search(code)):
         found.add((b"", b"hipport"))
     if spelt and OPENED.search(code):

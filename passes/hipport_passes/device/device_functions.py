@@ -6,7 +6,7 @@
 `__fsqrt_rn` and `__frcp_rn` round correctly. HIP's are plain expressions that hipcc does fuse, and approximations.
 `__ffsll` of a `long` does not compile with HIP, which cannot choose between its overloads; where the argument is known
 to be a `long long` it stays. `sincos(x, &s, &c)` of floats, for which HIP has no overload, gets a header that has it.
-`__pipeline_memcpy_async` becomes an immediate copy, which CUDA allows; a wait for it then has nothing to do.
+`__pipeline_memcpy_async` becomes an immediate copy, which CUDA allows; a later wait does nothing.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from hipport.syntax.cpp import Cpp
 _ROUNDINGS = {"rn": "rn", "rz": "rz", "rd": "rm", "ru": "rp"}
 _OURS = "hipport::"
 _CALL = re.compile(rb"\s*\(")
-# Declared with it, with an alias in capitals or with the parameter of a template.
+# Declared with the type, with an alias in capitals or with a template's parameter.
 _MAY_BE_FLOAT = rb"\b(?:float|auto|[A-Z]\w*)\b[^;(){}]*?\b%s\b"
 _LONG_LONG = re.compile(rb"(?:\(\s*|static_cast\s*<\s*)(?:unsigned\s+)?long\s+long(?:\s+int)?\s*[)>].*", re.DOTALL)
 
 
 @cache
 def _helpers() -> tuple[LibraryNames, dict[bytes, str], frozenset[bytes]]:
-    """What to look for, what stands for each name, and for which of them it does so in `async.h`."""
+    """Return the names to look for, the replacement of each, and those whose replacement is in `async.h`."""
     rows = load(Path(__file__).with_suffix(".toml"))
     helpers = {name: f"hipport::ptx::{helper}" for name, helper in rows["ptx"].items()}
     for name, helper in rows["rounded"].items():
@@ -60,7 +60,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
             continue
         called = _CALL.match(source.code, span.end) is not None
         if not called and not name.startswith(b"_"):
-            continue  # `umin` and the like are words that programs use for more than functions.
+            continue  # Programs use words like `umin` for other things than functions.
         helper = helpers[name]
         message = f"{name.decode()} → {helper}"
         edit = Edit(span, helper.encode())
@@ -76,7 +76,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
 
 
 def _of_float(source: Cpp, project: Project) -> Iterator[Finding]:
-    """Calls that may be of float, for which HIP has the function of double alone: the header has the overload."""
+    """Find calls that may be of float, for which HIP has only the function of double: the header has the overload."""
     words = load(Path(__file__).with_suffix(".toml"))["of_float"]["names"].encode().split()
     if source.words.isdisjoint(words):
         return
@@ -95,13 +95,13 @@ def _of_float(source: Cpp, project: Project) -> Iterator[Finding]:
 
 
 def _headers(source: Cpp, project: Project, copies: set[bool]) -> tuple[Edit | None, tuple[NewFile, ...]]:
-    """Return one edit that includes what a file needs, for copies and for other functions, and the headers."""
+    """Return one edit that includes the headers a file needs, for copies and for other functions, and the headers."""
     edits: list[Edit] = []
     headers: dict[PurePath, NewFile] = {}
     for copy in sorted(copies, reverse=True):
         need, header = include(source, project, "async.h" if copy else "device.h")
         headers |= {each.path: each for each in with_included_headers(header)}
-        # That one of CUDA's `headers` makes the header that is needed.
+        # The `headers` pass replaces one of CUDA's headers by the header that is needed.
         if need and not (copy and any(each.path.startswith("cuda_pipeline") for each in source.includes)):
             edits.append(need)
     lines = b"".join(each.new for each in edits)
@@ -109,7 +109,7 @@ def _headers(source: Cpp, project: Project, copies: set[bool]) -> tuple[Edit | N
 
 
 def _is_long_long(source: Cpp, span: Span) -> bool:
-    """Say whether the argument of the call is certainly a `long long`: it is cast, or declared so and nothing else."""
+    """Return whether the call's argument is certainly a `long long`: by a cast, or by all declarations."""
     opening = _CALL.match(source.code, span.end)
     arguments = source.arguments(opening.end() - 1) if opening else None
     if not arguments:

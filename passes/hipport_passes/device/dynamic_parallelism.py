@@ -19,7 +19,8 @@ from hipport.syntax.cpp import Cpp
 from hipport.syntax.cuda import launches
 from hipport.syntax.declarations import heads
 
-# What CUDA's runtime has on the device: CUDA C++ Programming Guide 13.0, "CUDA Dynamic Parallelism", "API Reference".
+# Functions of CUDA's runtime for the device: CUDA C++ Programming Guide 13.0, "CUDA Dynamic Parallelism", "API
+# Reference".
 _CALL = re.compile(rb"\s*\(")
 _RUNTIME = re.compile(
     rb"(?:cuda|hip)(?:DeviceSynchronize|GetLastError|PeekAtLastError|GetErrorString|GetErrorName|StreamCreateWithFlags"
@@ -50,7 +51,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
 
 
 def _on_device(source: Cpp, offset: int, only_device: bool = False) -> bool:
-    """Say whether `offset` is in code of the device; with `only_device`, in none of the host too."""
+    """Return whether `offset` is in device code; with `only_device`, not in code for the host too."""
     if source.directive(offset) or source.ported(offset):
         return False
     for head in heads(source, offset):
@@ -61,7 +62,7 @@ def _on_device(source: Cpp, offset: int, only_device: bool = False) -> bool:
 
 
 def _for_one_side(source: Cpp, start: int, offset: int) -> bool:
-    """Say whether a condition inside of the function on being device code decides: `#ifndef __CUDA_ARCH__`, say."""
+    """Return whether a condition in the function selects device or host code, such as `#ifndef __CUDA_ARCH__`."""
     return any(
         start <= group[0].span.start
         and group[0].span.end <= offset < group[-1].span.start

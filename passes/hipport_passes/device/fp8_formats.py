@@ -2,14 +2,14 @@
 """Give 8-bit floating point numbers the format of the target's GPUs.
 
 CUDA's formats are those of the Open Compute Project (OCP). gfx950, gfx12 and later have them too; GPUs without
-instructions for them convert in software, to either format. gfx940 to gfx942 have FNUZ numbers only: one more
-exponent, no infinity, no negative zero, 240 instead of 448 as the greatest E4M3. So the names follow `--target`; where
-they become FNUZ's, the greatest number changes with them, in C++ and in Python (`fp8_python`). Types of PyTorch's C++
-are treated in the same way. Where a list of targets has GPUs of both kinds, no source is right for both, and a person
-has to choose.
+instructions for them convert in software, to either format. gfx940 to gfx942 have FNUZ numbers only: a different
+exponent bias, no infinity, no negative zero, and 240 instead of 448 as the greatest E4M3. So the names follow
+`--target`; where they become FNUZ's, the greatest number changes with them, in C++ and in Python (`fp8_python`). Types
+of PyTorch's C++ are treated in the same way. Where a list of targets has GPUs of both kinds, no source is right for
+both, and a person has to choose.
 
-Even in the same format HIP differs from CUDA in one respect: GPUs with instructions make NaN of an infinity, where
-CUDA's saturation makes the greatest number of it. Each rewrite assumes that this does not matter.
+Even in the same format HIP differs from CUDA in one respect: GPUs with instructions convert an infinity to NaN, while
+CUDA's saturation gives the greatest number. Each rewrite assumes that this does not matter.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ from hipport.syntax.python import Python
 
 TABLE = load(Path(__file__).with_suffix(".toml"))
 
-#: What a name or a line has that is about numbers of 8 bits.
+#: Names in a file or a line that relate to numbers of 8 bits.
 ABOUT = re.compile(rb"(?i)fp8|float8|f8e[45]|e4m3|e5m2|float_e4|8f_e[45]")
-#: What chooses between the formats while it runs, or is compiled.
+#: Code that chooses between the formats at run time or compile time.
 CHOOSES = re.compile(
     rb"gcnArchName|\bHIP_FP8_TYPE_|\b__gfx9\w*|(?i:\b(?!_{0,2}(?:hip_)?k?float8_|_{0,2}hip_fp8|_{0,2}hip_e[45]|hip_r_8f)\w*fnuz\w*)"
 )
@@ -44,7 +44,7 @@ _NUMBER = re.compile(
 )
 _MAYBE = re.compile(rb"448|4\.48|0x1\.[cC]|0x43[eE]0|0x5[fF]00|0\.00223|2\.23\d*[eE]-0*3|4480")
 _HEX = re.compile(rb"(?<!\w)0[xX]([0-9a-fA-F]{2})[uU]?(?!\w)")
-#: Types of such numbers, of CUDA, HIP and PyTorch, and what makes and reads their bytes.
+#: Types of such numbers, in CUDA, HIP and PyTorch, and functions that make and read their bytes.
 _OF_TYPES = re.compile(
     rb"__(?:nv|hip)_(?:cvt_\w*)?fp8\w*|__(?:NV|HIP)_E[45]M\w+|(?:CUDA|HIP)_R_8F_\w+|k?Float8_\w+|\w*float8_\w+"
 )
@@ -62,25 +62,25 @@ _FNUZ = (
 
 
 class Formats(NamedTuple):
-    """The targets that have FNUZ numbers only, and those that have OCP's only; the others have both, in software."""
+    """The targets with only FNUZ numbers, and those with only OCP's; the others convert to both in software."""
 
     fnuz: tuple[str, ...]
     ocp: tuple[str, ...]
 
     @property
     def shared(self) -> str:
-        """The format that all targets can have, `ocp` where that is one; empty if there is none."""
+        """Return the format that all targets can have, `ocp` if that is one; empty if there is none."""
         if self.fnuz and self.ocp:
             return ""
         return "fnuz" if self.fnuz else "ocp"
 
     def said(self, text: str) -> str:
-        """Return a text with the GPUs of FNUZ numbers put in."""
+        """Return a text with the names of the GPUs that have FNUZ numbers."""
         return text.format(archs=" and ".join(self.fnuz), have="have" if len(self.fnuz) > 1 else "has")
 
     @property
     def refusal(self) -> str:
-        """Why no source is right for all targets, and what to do."""
+        """Return why no source is right for all targets, and what to do."""
         ocp, fnuz = ", ".join(self.ocp), ", ".join(self.fnuz)
         return (
             f"{fnuz} has FNUZ numbers only, {ocp} OCP's only: types, limits and bytes differ, and host code is "
@@ -89,7 +89,7 @@ class Formats(NamedTuple):
 
 
 def formats(archs: Iterable[str]) -> Formats:
-    """Return what the architectures have."""
+    """Return the formats of the architectures."""
     names = [arch.partition(":")[0] for arch in archs]
     fnuz = tuple(name for name in names if name in TABLE["gpus"]["fnuz"].split())
     either = tuple(TABLE["gpus"]["either"].split())
@@ -108,12 +108,12 @@ def _torch() -> frozenset[bytes]:
 
 @cache
 def _hip(of: str) -> frozenset[bytes]:
-    """HIP's names of what is in one format."""
+    """Return HIP's names for one format."""
     return frozenset(row[of].encode() for row in TABLE["names"].values())
 
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
-    """Yield a finding for the names of a file, and one for each number that goes with them."""
+    """Yield a finding for the names of a file, and one for each number that changes with them."""
     about = source.fact(_about)
     if not about and not (project.union_over(source, _about) and _MAYBE.search(source.code)):
         return
@@ -127,7 +127,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
 
 
 def _about(source: Cpp) -> frozenset[bytes]:
-    """The words of the file that are about numbers of 8 bits."""
+    """Return the words of the file that relate to numbers of 8 bits."""
     return frozenset(source.matched(_WORD_ABOUT))
 
 
@@ -176,7 +176,7 @@ def _release(text: str) -> tuple[int, ...]:
 
 
 def _ported_for_others(source: Cpp, has: Formats) -> Iterator[Finding]:
-    """Names of HIP's in a format that a target lacks, where nothing chooses between both."""
+    """Report HIP's names in a format that a target lacks, where no code chooses between both."""
     used = {of: next(iter(source.names(_hip(of))), None) for of in ("ocp", "fnuz")}
     if CHOOSES.search(source.code) or (used["ocp"] and used["fnuz"]):
         return
@@ -201,7 +201,7 @@ def _statement(code: bytes, offset: int) -> tuple[int, int]:
 
 
 def _typed(source: Cpp, project: Project) -> bool:
-    """Say whether the program has types of 8-bit numbers, in C++ or in Python, and not bytes of its own alone."""
+    """Return whether the program has types of 8-bit numbers, in C++ or in Python, and not just bytes of its own."""
     return bool(project.union_over(source, _type_words)) or any(
         b"float8_" in other.text for other in project.sources if isinstance(other, Python)
     )
@@ -212,7 +212,7 @@ def _type_words(source: Cpp) -> frozenset[bytes]:
 
 
 def _about_bytes(source: Cpp, offset: int, start: int, end: int) -> bool:
-    """Say whether a byte in the statement from `start` to `end` is one of a number of 8 bits."""
+    """Return whether the statement from `start` to `end` handles bytes of 8-bit numbers."""
     code = source.code
     if ABOUT.search(code, start, end) or _BYTE.search(code, start, end):
         return True
@@ -242,7 +242,8 @@ def _numbers(source: Cpp, has: Formats, about: bool, typed: bool) -> Iterator[Fi
         near = ABOUT.search(statement) is not None
         floating = re.search(rb"[.eEpP]", text) is not None or b"f" in match["suffix"].lower()
         limit = _LIMIT.search(statement) is not None
-        # 448 is the side of many pictures: what stands neither beside such a name nor beside a limit is none of these.
+        # 448 is also a common image size: a number that stands neither beside such a name nor beside a limit is
+        # ignored.
         if not near and not (limit if not floating or not about else about):
             continue
         if not has.shared:
@@ -279,7 +280,7 @@ def _numbers(source: Cpp, has: Formats, about: bool, typed: bool) -> Iterator[Fi
 
 
 def replaced(text: str) -> str | None:
-    """Return what a number for OCP's E4M3 is for FNUZ: for 448, for one 448th, and for 448 as it is stored."""
+    """Return FNUZ's counterpart of a number for OCP's E4M3: of 448, of 1/448, and of 448 as it is stored."""
     bare = text.rstrip("fFlLuU") if not text.lower().startswith("0x") else text.rstrip("lLuU")
     suffix = text[len(bare) :]
     if text.lower().startswith("0x") and "p" not in text.lower():
@@ -295,7 +296,7 @@ def replaced(text: str) -> str | None:
     whole = re.fullmatch(r"\d+", bare) is not None
     if value == 448:
         return f"240{suffix}" if whole else f"240.0{suffix}"
-    # 0.00223 is a 448th, and 0.002 is not.
+    # 0.00223 is 1/448, and 0.002 is not.
     if not whole and abs(value * 448 - 1) < 2e-3 and len(bare.replace(".", "").lstrip("0")) >= 3:
         return f"(1.0{suffix} / 240.0{suffix})"
     return None

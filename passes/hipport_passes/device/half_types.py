@@ -3,9 +3,10 @@
 
 `__heq2_mask(a, b)` becomes `hipport::heq2_mask(a, b)`. HIP has the operators of `__half`, like CUDA. PyTorch removes
 both by macros, which `api_names` and `nvcc_flags` translate where a program restores them. Only two forms change: `x =
-{}`, which nvcc accepts, has to name its type, and a cast from `__nv_bfloat16` to `__half`, or back, goes through
-`float`, which has all values of both: CUDA has constructors for it (cuda_fp16.h and cuda_bf16.h of 12.2), with HIP 6.4
-it is ambiguous. Functions that HIP has for half only (`__hequ2`, `__ldg`) are replaced in programs that have bfloat16.
+{}`, which nvcc accepts, gets the name of its type; a cast from `__nv_bfloat16` to `__half`, or back, goes through
+`float`, which has all values of both. CUDA has constructors for such a cast (cuda_fp16.h and cuda_bf16.h of 12.2); with
+HIP 6.4 it is ambiguous. Functions that HIP has for half only (`__hequ2`, `__ldg`) are replaced in programs that have
+bfloat16.
 """
 
 from __future__ import annotations
@@ -51,7 +52,10 @@ _NO_TYPE = frozenset((b"return", b"else", b"case", b"goto", b"throw"))
 
 @cache
 def _bfloat16() -> tuple[LibraryNames, frozenset[bytes], frozenset[bytes], frozenset[bytes]]:
-    """Functions that HIP has for half alone; the types for which, of any function and of __ldg, and those it has."""
+    """Return the names of functions that HIP has only for half, and the types concerned.
+
+    The sets are the types that all of them lack, the further types that `__ldg` lacks, and the types that `__ldg` has.
+    """
     row = {name: frozenset(words.encode().split()) for name, words in load(_TABLE)["bfloat16"].items()}
     return LibraryNames(row["names"]), row["types"], row["types"] | row["ldg"], row["has"]
 
@@ -85,7 +89,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
 
 
 def _for_half_alone(source: Cpp, project: Project) -> Iterator[Finding]:
-    """Functions that HIP has for half, where the program may give them bfloat16."""
+    """Find functions that HIP has only for half, where the program may pass bfloat16."""
     names, types, of_ldg, has = _bfloat16()
     for span, name in names.uses(source, project):
         opening = _CALL.match(source.code, span.end)
@@ -106,7 +110,7 @@ def _mentioned(source: Cpp) -> frozenset[bytes]:
 
 
 def _converted(source: Cpp) -> Iterator[Finding]:
-    """Casts between the two types of 16 bits, of what is declared with one of them."""
+    """Find casts between the two 16-bit types, of names that are declared with one of them."""
     casts = list(_TO_16_BITS.finditer(source.code)) if b"bfloat16" in source.code else []
     types: dict[bytes, set[bytes]] = {}
     for match in _OF_16_BITS.finditer(source.code) if casts else ():
@@ -121,7 +125,7 @@ def _converted(source: Cpp) -> Iterator[Finding]:
         if not other or not (other.isdisjoint(_HALF) if to_half else other <= _HALF):
             continue
         if len(_declared_as(source, match["name"])) > len(other):
-            continue  # Something else has that name, too.
+            continue  # Another declaration has that name, too.
         if source.ported(match.start()):
             continue
         span = Span(*match.span("value"))
@@ -131,14 +135,14 @@ def _converted(source: Cpp) -> Iterator[Finding]:
 
 
 def _declared_as(source: Cpp, name: bytes) -> set[bytes]:
-    """The words in front of a name that may be its types."""
+    """Return the words before a name that may be its types."""
     before = re.compile(rb"\b([A-Za-z_]\w*)[\s*&]+(?:__restrict__\s+|const\s+)*" + name + rb"\s*[=;,)\[{(:]")
     words = {match[1] for match in before.finditer(source.code)} | {kind for kind, _ in types_behind(source.code, name)}
     return words - _NO_TYPE - {b"const", b"__restrict__"}
 
 
 def _emptied(source: Cpp) -> Iterator[Finding]:
-    """`x = {}` for a half that is there already: with HIP's overloads of `=` it is ambiguous."""
+    """Find `x = {}` for an existing half: with HIP's overloads of `=` it is ambiguous."""
     emptied = list(_EMPTY.finditer(source.code)) if b"half" in source.code else []
     if not emptied:
         return

@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Report code for AMD whose number of lanes is wrong on the GPUs of the port.
+"""Report code for AMD that assumes a number of lanes which the port's GPUs do not have.
 
-Somebody's own code for HIP may use 64 lanes as a number. That is right on CDNA, but on no GPU of the families gfx10,
-gfx11 and gfx12, whose wavefronts have 32: with such a GPU among the targets it is reported. `__AMDGCN_WAVEFRONT_SIZE`
-is reported as well, with trailing underscores or without: the compiler's macro was deprecated with ROCm 6.4 and is
-gone from later releases, and the compilation for the host never had it (ROCm's release notes and issue 4121, read in
-2025). Nothing is changed: it is the program's own code for AMD.
+A program's own code for HIP may use the number 64 for its lanes. That is right on CDNA, but on no GPU of the families
+gfx10, gfx11 and gfx12, whose wavefronts have 32: with such a GPU among the targets it is reported.
+`__AMDGCN_WAVEFRONT_SIZE` is reported as well, with trailing underscores or without: the compiler's macro was deprecated
+with ROCm 6.4 and removed in later releases, and host compilations never had it (ROCm's release notes and issue 4121,
+read in 2025). Nothing is changed: it is the program's own code for AMD.
 
 PyTorch's `C10_WARP_SIZE` is not a constant for the host either: with current headers it asks the device, with older
-ones it is 64, while device code has 32 or 64. `kernel<C10_WARP_SIZE>` is then not a kernel, or another than the
-device's (torch/headeronly/macros/Macros.h of PyTorch 2.13, read on 2026-11-27). It is reported where it is used as a
-constant and no pass has made it 32.
+ones it is 64, while device code has 32 or 64. `kernel<C10_WARP_SIZE>` then names no kernel, or one that differs from
+the device's (torch/headeronly/macros/Macros.h of PyTorch 2.13, read on 2026-11-27). It is reported where it is used as
+a constant and no pass has made it 32.
 """
 
 from __future__ import annotations
@@ -29,28 +29,28 @@ from hipport_passes.device.waves.marks import COUNTED, WAVE_FUNCTION, any_gpu, c
 from hipport_passes.device.waves.sizes import named_as_warp, sized
 
 _REMOVED = re.compile(rb"\b__AMDGCN_WAVEFRONT_SIZE(?:__)?\b")
-#: Shuffles that begin at half of 64, where their distance is a constant.
+#: Shuffle loops that begin at half of 64, where the distance is a constant.
 _LOOP = re.compile(
     rb"\bfor\s*\([^;(){}=]*=\s*(?P<start>[^;{}=]+);[^{};]*;[^{};]*(?:>>=|/=|/\s*2|>>\s*1)",
 )
 _SHUFFLE = re.compile(rb"\b(?:__shfl(?:_up|_down|_xor)?|__builtin_amdgcn_readlane)\s*(?=\()")
-#: `if (warpSize == 64)`, in front of what it decides.
+#: `if (warpSize == 64)`, in front of the code that it decides about.
 _IF_64 = re.compile(rb"\bif\s*(?:constexpr\s*)?\([^;{}]*?(?:\bwarpSize\b|[=>]\s*(?:64|32)\b)[^;{}]*\)\s*\{?[^;{}]*\Z")
-#: All lanes of 64, as they are compared with a ballot, and the last of them.
+#: A ballot's mask of all 64 lanes in a comparison, and the index of the last lane.
 _ALL = re.compile(
     rb"(?:==|!=)\s*\(?\s*(?:~\s*\(?\s*0[uU]?[lL]{1,2}[uU]?|0[xX][fF]{16}|U(?:LLONG|INT64)_MAX|"
     rb"\(\s*(?:unsigned\s+long\s+long|uint64_t)\s*\)\s*-\s*1|~\s*(?:unsigned long long|uint64_t)\s*[({]\s*0)"
 )
 _LAST = re.compile(rb"\b(?i:\w*lane\w*)(?:\(\))?\s*[=!]=\s*(?P<last>[\w:]+(?:\s*-\s*1)?)")
-#: PyTorch's size of a warp, and macros that stand for it.
+#: PyTorch's size of a warp, and macros that expand to it.
 _OF_PYTORCH = re.compile(rb"\bC10_WARP_SIZE\b")
 _STANDS_FOR_IT = re.compile(rb"#[ \t]*define[ \t]+(\w+)[ \t]+\(?[^\r\n]*\bC10_WARP_SIZE\b")
-#: In front of what has to be a constant, from where the statement begins.
+#: The text from the start of the statement to an expression that must be constant.
 _CONSTANT = re.compile(
     rb"\b(?:constexpr|consteval|enum|static_assert|case|template)\b|\bstatic\s+const\b|\[[^\[\]]*\Z|"
     rb"\b__launch_bounds__\s*\([^()]*\Z"
 )
-# Around an argument of a template.
+# The text around a template argument.
 _OPENS, _CLOSES = re.compile(rb"\w\s*<(?![<=])[^;(){}<>=]*\Z"), re.compile(rb"[^;(){}<>=?:|]*>(?!=)")
 _DEVICE = re.compile(rb"\b(?:__device__|__global__|C10_DEVICE|C10_HOST_DEVICE)\b")
 _DEVICE_ALONE = re.compile(rb"\b(?:__device__|C10_DEVICE)\b")
@@ -58,7 +58,7 @@ _OTHERS = "GPUs of the families gfx10, gfx11 and gfx12 have 32"
 
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
-    """Yield a finding for each function and size that counts on 64 lanes, and one for the macro that is gone."""
+    """Yield a finding for each function and size that relies on 64 lanes, and one for the removed macro."""
     yield from _removed(source)
     yield from _no_constant(source, project)
     if 32 not in project.target.wavefronts or not (source.hip_only or source.begun_as_hip):
@@ -93,7 +93,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
 
 
 def _by_64(source: Cpp, component: Component, start: int, end: int) -> Iterator[Span]:
-    """Yield what in a function is for 64 lanes: counts of lanes, distances of shuffles, all of a ballot's bits."""
+    """Yield the signs of 64 lanes in a function: counts of lanes, distances of shuffles, all bits of a ballot."""
     code = source.code
     for match in COUNTED.finditer(code, start, end):
         if counted(component, match) == 64:
@@ -116,7 +116,7 @@ def _by_64(source: Cpp, component: Component, start: int, end: int) -> Iterator[
 def _removed(source: Cpp) -> Iterator[Finding]:
     """Find the macro; one finding for a file."""
     places = [match for match in _REMOVED.finditer(source.code) if not within(match.start(), source.cuda_only)]
-    # What a program defines itself, it has.
+    # A program that defines the macro itself still has it.
     if not places or re.search(rb"#[ \t]*define[ \t]+" + places[0].group() + rb"\b", source.code):
         return
     more = f" (and {len(places) - 1} more in this file)" if len(places) > 1 else ""
@@ -131,7 +131,7 @@ def _removed(source: Cpp) -> Iterator[Finding]:
 
 
 def _no_constant(source: Cpp, project: Project) -> Iterator[Finding]:
-    """Find constants of the host that are PyTorch's size of a warp; one finding for a file."""
+    """Find host constants with PyTorch's size of a warp; one finding for a file."""
     names = project.union_over(source, _standing_for_it)
     files = [each for each in project.component(source) if isinstance(each, Cpp)]
     if names.isdisjoint(source.words) or b"C10_WARP_SIZE" in own_names(files):
@@ -175,7 +175,7 @@ def _standing_for_it(source: Cpp) -> frozenset[bytes]:
 
 
 def _for_amd(source: Cpp, offset: int) -> bool:
-    """Whether HIP sees the place, and CUDA does not."""
+    """Return whether HIP compiles the place, and CUDA does not."""
     return not within(offset, source.cuda_only) and (source.begun_as_hip or within(offset, source.hip_only))
 
 

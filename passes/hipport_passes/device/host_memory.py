@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Find pointers to memory that the host shares, managed or pinned, through any chain of values.
 
-Within files that includes connect they are followed by all names; from one translation unit of a program to another,
-and from its Python, by what functions are given that are not in the first.
+Within a component they are followed by all names. From one translation unit of a program to another, and from its
+Python, they are followed through the arguments of functions whose bodies are elsewhere.
 """
 
 from __future__ import annotations
@@ -28,23 +28,23 @@ _MANAGED = re.compile(rb"\b__managed__\s[^;={}()]*?(\w+)\s*(?:\[[^;{}]*)?[;={]")
 _UNIVERSAL = re.compile(rb"\b(universal_(?:host_pinned_)?vector)\s*<[^;{}()]*>\s*&?\s*(\w+)")
 _WORDS = rb"managed|pinned|pin_memory|unified_?mem|mapped_?mem|zero_?copy|host_?alloc"
 _BY_NAME = re.compile(rb"(?i)\w*(?:" + _WORDS + rb")\w*")
-# What PyTorch makes tensors of, or with: `options.pinned_memory(true)`.
+# An option of PyTorch for tensors: `options.pinned_memory(true)`.
 _OPTION = re.compile(rb"\bpinned_memory\s*\(\s*(?:true|1)\s*\)")
 _STATEMENT = re.compile(rb"(?:(?P<target>\b\w+)\s*=(?!=)|\breturn\b)(?P<value>(?:[^;{}]|\{[^;{}]*\})*)\Z")
 _MAKES = re.compile(rb"\b(?:empty|zeros|ones|full|rand\w*|arange|tensor|scalar_tensor)(?:_like|_strided)?\s*\(")
-# A function by its name in Python.
+# The name of a function in Python.
 _BOUND = re.compile(rb"\.\s*(?:def|impl)\s*\(\s*(?=\")")
 _BOUND_TO = re.compile(rb"(?:&\s*|\bTORCH_FN\s*\(\s*)?(?:\w+\s*::\s*)*(\w+)(?:\s*\))?")
 _NAME = re.compile(rb"\"(?:\w+::)*(\w+)[\"(]")
-#: What files say that belong together by it: what allocates, what is atomic and may be lost, and names for Python.
+#: Signs that a file takes part: allocations, atomic operations that may be lost, and bindings to Python.
 TOGETHER = re.compile(
     rb"(?i:universal_\w*vector|HostRegister|MallocHost|HostMalloc|HostGetDevicePointer|" + _WORDS + rb")"
     rb"|\batomic(?!Add\b|Sub\b|Exch\b|CAS\b)[A-Z]|\b(?:PYBIND11_MODULE|TORCH_LIBRARY)"
 )
 _MAIN = re.compile(rb"\bmain\s*\(")
-# A statement is seldom longer.
+# The longest text of a statement.
 _LONGEST = 400
-# From one unit to the next, and on.
+# The number of steps from one unit to another.
 _MOST_UNITS = 4
 _CLASS = re.compile(rb"\b(?:struct|class)\s+(?:\w+\s+)?(\w+)\s*(?:final\s*)?(?::(?P<bases>[^;{}()]*))?\{")
 _OPERATOR_NEW = re.compile(rb"\boperator\s+new\b")
@@ -59,13 +59,13 @@ class Origin(NamedTuple):
 
 
 def shared_in(source: Cpp, project: Project) -> dict[Place, Origin]:
-    """Return the places of pointers to such memory in what a file is connected to, from all units of its program."""
+    """Return the places of pointers to such memory in a file's component, from all units of its program."""
     component = project.component(source)
     return project.fact(_across).get(component[0].path) or component.fact(shared)
 
 
 def _across(project: Project) -> dict[PurePath, dict[Place, Origin]]:
-    """Return the places by the first files of components, for those that are given something from elsewhere."""
+    """Return the places by the first files of components, for components that receive values from elsewhere."""
     components = {
         component[0].path: component
         for source in project.sources
@@ -124,7 +124,7 @@ def _from_python(project: Project, components: Sequence[Component]) -> dict[Plac
     """Return the arguments that Python passes to functions, by their names in C++."""
     if not any(isinstance(each, Python) and b"pin_memory" in each.text for each in project.sources):
         return {}
-    # Only now: the parser takes longer to load than most trees take to port.
+    # Imported late: loading the parser takes longer than porting most trees.
     from hipport_passes.python.runtime.pinned import pinned
 
     bound: dict[bytes, set[bytes]] = {}
@@ -145,14 +145,14 @@ def _from_python(project: Project, components: Sequence[Component]) -> dict[Plac
 
 
 def shared(component: Component) -> dict[Place, Origin]:
-    """Return the places of the program's pointers to such memory, and where each comes from."""
+    """Return the places of the program's pointers to such memory, with their origins."""
     files = [each for each in component if isinstance(each, Cpp)]
     if not any(_mentions(each) for each in files):
         return {}
     start: dict[Place, Origin] = {}
     for each in files:
         for place, origin in _sources(each):
-            # Of a function that is only named so: not where it is seen what it does.
+            # An allocation that is recognized by the function's name counts only if its body is not in the files.
             if place[0] != "result" or not any(place[1] in other.fact(_named) for other in files):
                 start.setdefault(place, origin)
     return reached(component, start)
@@ -163,7 +163,7 @@ def _named(source: Cpp) -> frozenset[bytes]:
 
 
 def roots(source: Cpp, offset: int, expression: bytes) -> list[Place]:
-    """Return the places that a pointer at `offset`, written as `expression`, is one of, or leads from."""
+    """Return the places that hold the pointer `expression` at `offset`, or that it is derived from."""
     return list(ways(source).roots(function_at(source, offset), expression))
 
 
@@ -173,7 +173,7 @@ def _mentions(source: Cpp) -> bool:
 
 
 def _sources(source: Cpp) -> Iterator[tuple[Place, Origin]]:
-    """Yield the allocations of such memory in a file, and the places that hold their pointers."""
+    """Yield the allocations of such memory in a file, with the places that hold their pointers."""
     if not _mentions(source) and not _OPERATOR_NEW.search(source.code):
         return
     code, known = source.code, ways(source)
@@ -205,7 +205,7 @@ def _sources(source: Cpp) -> Iterator[tuple[Place, Origin]]:
 
 
 def _tensors(source: Cpp) -> Iterator[tuple[Place, Origin]]:
-    """Yield the tensors that PyTorch makes with an option: the option itself, or a variable that holds it."""
+    """Yield the tensors that PyTorch makes with the option: the option itself, or a variable that holds it."""
     code, known = source.code, ways(source)
     options: dict[tuple[int, bytes], Origin] = {}
 
@@ -231,7 +231,7 @@ def _tensors(source: Cpp) -> Iterator[tuple[Place, Origin]]:
 
 
 def _macros(source: Cpp) -> Iterator[tuple[bytes, int]]:
-    """The macros that allocate, and which of their parameters they do it for."""
+    """Yield the macros that allocate, each with the index of the parameter that receives the pointer."""
     for match in DEFINE.finditer(source.code):
         call = _ALLOCATION.search(match[3]) if match[2] else None
         for index, name in enumerate(re.findall(rb"\w+", match[2] or b"") if call else ()):
@@ -240,7 +240,7 @@ def _macros(source: Cpp) -> Iterator[tuple[bytes, int]]:
 
 
 def _managed_classes(source: Cpp) -> Iterator[tuple[bytes, int]]:
-    """The classes whose objects `new` makes in such memory, and those that are made of them."""
+    """Yield the classes whose objects `new` puts into such memory, and the classes derived from them."""
     if not _OPERATOR_NEW.search(source.code):
         return
     known: set[bytes] = set()

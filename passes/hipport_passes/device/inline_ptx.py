@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Replace inline PTX by calls of hipport's functions, one for each instruction, and refuse by name what AMD lacks.
+"""Replace inline PTX by calls of hipport's functions, one per instruction, and report instructions that AMD lacks.
 
 `asm("bfe.u32 %0, %1, %2, %3;" : "=r"(d) : "r"(a), "r"(b), "r"(c))` becomes `d = hipport::ptx::bfe_u32(a, b, c)`.
 Several instructions in one statement become a block, with a variable for each register that the text declares. Reads
@@ -7,8 +7,8 @@ of lanes, threads and blocks become plain C++. A CPU's assembly stays, and so do
 the compiler from moving memory accesses. Code under a condition on `__CUDA_ARCH__` that is false on AMD stays as well;
 `arch_guards` reports it.
 
-A macro may make the text of a statement from its arguments. The statement is written out at the macro's uses if no
-function name can be made there.
+A macro may make the text of a statement from its arguments. If no function name can be made there, the statement is
+expanded at the macro's uses.
 
 A statement is replaced as a whole or not at all. Its outputs are assigned last, and its inputs read first, wherever
 one could alias the other. A carry flag that one asm statement passes to the next becomes a variable of their function,
@@ -55,22 +55,21 @@ from hipport_passes.device.written_out_macros import mark
 _TYPED = re.compile(rb"\.(?:pred|[busf](?:8|16|32|64)|b?f16(?:x2)?|b128)\b")
 _VIDEO = re.compile(rb"v(?:add|sub|absdiff|min|max|avrg|set|mad|shl|shr)[24]?")
 _WORD = re.compile(rb"\w+")
-# What lanes do together, by the names of hipport's functions.
-# In macros, the rest of a name may be pasted to it.
+# Collectives, by the names of hipport's functions. In macros, the rest of a name may be pasted to it.
 COLLECTIVES = Collectives(
     re.compile(rb"(?:shfl_sync|vote_sync|match_(?:any|all)_sync|redux_sync)_\w*|elect_sync|bar_warp_sync"),
     re.compile(rb"(?:__)?activemask(?:_b32)?|__ballot(?:_sync)?|vote_(?:sync_)?ballot_b32|(?:__)?match_\w+"),
     re.compile(rb"__syncthreads\w*|(?:bar|barrier)_(?:cta_)?(?:sync|red_\w+)"),
     position=lambda name: 3 if name.startswith(b"shfl") else 0 if name.startswith((b"elect", b"bar")) else 1,
 )
-# What hipport/warp.h has not.
+# Functions that hipport/warp.h does not have.
 _MORE_THAN_LANES = re.compile(rb"hipport::(?:ptx::|numbered_)")
-# `add.s` is an instruction of MIPS, `fence.i` one of RISC-V, `b.ne` one of ARM.
+# Short names of CPU instructions: `add.s` is one of MIPS, `fence.i` of RISC-V, `b.ne` of ARM.
 _SHORT = re.compile(rb"[a-z]{1,2}|\d?[sdhbqw](?:\.\w)?|tso")
-# Beginnings of AMD's own instructions, and of directives of its assembler.
+# Prefixes of AMD's own instructions, and of directives of its assembler.
 _OF_AMD = re.compile(rb"(?:s|v|ds|global|flat|scratch|buffer|image|tbuffer|exp)_|\.(?:p2align|amd\w*)")
 _DIRECTIVE = re.compile(rb"\s*(\.[a-z]\w*)")
-# The beginning, or the end, of a block on its own.
+# The beginning or the end of a block, in a statement of its own.
 _BLOCK = re.compile(rb"\s*(?:\{\s*)?\.reg\s|\s*[{}]\s*\Z")
 _AFTER = re.compile(rb"[ \t]*;(?!(?:\s|\\)*else\b)")
 
@@ -83,7 +82,7 @@ def _headers(header: NewFile) -> tuple[NewFile, ...]:
 
 @cache
 def _known() -> frozenset[bytes]:
-    """The first words of PTX's opcodes."""
+    """Return the first words of PTX's opcodes."""
     table = load(TABLE)
     words = set(table["others"]["opcodes"].split())
     for row in table["refused"].values():
@@ -95,14 +94,14 @@ def _known() -> frozenset[bytes]:
 
 @cache
 def _refusals() -> tuple[tuple[bytes, str, str, str], ...]:
-    """Beginnings of opcodes, the longest first, with kind, reason and advice."""
+    """Return the prefixes of opcodes that AMD lacks, longest first, with kind, reason and advice."""
     rows = load(TABLE)["refused"].items()
     found = [(word.encode(), kind, row["why"], row["instead"]) for kind, row in rows for word in row["opcodes"].split()]
     return tuple(sorted(found, key=lambda row: -len(row[0])))
 
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
-    """Yield a finding per asm statement of PTX, and per argument and function that change with one."""
+    """Yield a finding per asm statement with PTX, and per argument and function that change with one."""
     apart = _apart(source, project)
     for finding in _findings(source, project):
         if finding.span in apart:
@@ -113,7 +112,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
 
 
 class _Known:
-    """The results for files that belong together, and the files after the change."""
+    """The results for the files of a component, and the files after the change."""
 
     def __init__(self, component: Component) -> None:
         self.findings: dict[PurePath, list[Finding]] = {}
@@ -128,7 +127,7 @@ def _findings(source: Cpp, project: Project) -> list[Finding]:
 
 
 def _with_headers(source: Cpp, project: Project, findings: list[Finding]) -> list[Finding]:
-    """Let a file that needs lanes alone include one header, not ten."""
+    """Include one header instead of ten in a file that only needs functions of lanes."""
     helped = [finding for finding in findings if finding.creates]
     lanes = all(b"hipport::" in f.edits[0].new and not _MORE_THAN_LANES.search(f.edits[0].new) for f in helped)
     if not helped or not lanes or families(source, project).statements:
@@ -165,7 +164,7 @@ def _find(source: Cpp, project: Project) -> Iterator[Finding]:
         if start in out.macros.get(source.path, ()):
             directive = out.macros[source.path][start]
             if not len(directive):
-                continue  # the first statement of the macro has it
+                continue  # The first statement of the macro has the declaration.
             yield _gone(source, statement.span, directive)
             continue
         text = statement.template.text
@@ -175,14 +174,14 @@ def _find(source: Cpp, project: Project) -> Iterator[Finding]:
             yield _written(source, project, statement, *family)
             continue
         if not any(_is_ptx(word, source) for word in words) and not _BLOCK.match(text):
-            # `"min." TYPE`: what is known of the text is no more than a part of an opcode.
+            # `"min." TYPE`: only a part of an opcode is known.
             open_ended = all(word.endswith(b".") for word in words)
             if statement.template.holes and isinstance(source, Cuda) and open_ended:
                 yield _manual(statement, "unreadable", _unknown_text(statement))
                 continue
             named = _DIRECTIVE.match(text)
             words = words or ([named[1]] if named is not None else [])
-            # A semicolon begins a comment of AMD's assembler.
+            # A semicolon begins a comment in AMD's assembler.
             amd = any(map(_OF_AMD.match, words)) or text.lstrip().startswith(b";")
             if words and not amd and _for_device_alone(source, start):
                 advice = next((row for word in words if (row := load(TABLE)["advice"].get(word.decode()))), "")
@@ -208,7 +207,7 @@ def _pasted(source: Cpp) -> Iterator[Finding]:
 
 
 def _passes_flag(source: Cpp, project: Project, out: WrittenOut) -> bool:
-    """Say whether a statement that stays passes the carry flag on: those written out have one of their own."""
+    """Return whether a remaining statement passes the carry flag on; expanded ones have a flag of their own."""
     return any(
         carry.passes_on(each.template.text) and each.span.start not in out.macros.get(file.path, ())
         for file in project.component(source)
@@ -218,7 +217,7 @@ def _passes_flag(source: Cpp, project: Project, out: WrittenOut) -> bool:
 
 
 def _gone(source: Cpp, span: Span, directive: Span) -> Finding:
-    """Take a macro away that nothing uses any more; a comment says so, for `written_out_macros`."""
+    """Remove a macro that nothing uses any more; a comment records that for `written_out_macros`."""
     message = "all uses of the macro are written out, and its definition is removed; assumes that nothing else uses it"
     named = re.compile(rb"#[ \t]*define[ \t]+(\w+)").match(source.code, directive.start)
     new = mark(named[1]) if named is not None else b""
@@ -229,7 +228,7 @@ def _gone(source: Cpp, span: Span, directive: Span) -> Finding:
 
 
 def _written_out(source: Cpp, project: Project) -> WrittenOut:
-    """Return the macros to write out: they make the text of statements, and nothing else helps."""
+    """Return the macros to expand: they make the text of statements, and no other method works."""
     if not project.union_over(source, has_families):
         return WrittenOut()
     given = families(source, project)
@@ -259,7 +258,7 @@ def _written_out(source: Cpp, project: Project) -> WrittenOut:
 
 
 def _with_flag(text: Cpp, project: Project) -> tuple[bytes, Translation] | None:
-    """Replace the statements of a text that pass a carry flag on to each other, and to no other."""
+    """Replace the statements of a text that pass a carry flag only to each other."""
     begin = b"__device__ void use() {"
     function = Cuda(PurePath("use.cu"), begin + text.text + b"}")
     alone = Project((function,), project.target)
@@ -269,7 +268,7 @@ def _with_flag(text: Cpp, project: Project) -> tuple[bytes, Translation] | None:
     if not all(each.edits for each in found) or not all(_is_plain(each, function) for each in every):
         return None
     if not words or b".cc." in words[-1]:
-        return None  # Another statement may take it.
+        return None  # A statement elsewhere may read it.
     inner = function.apply([each.edits[0] for each in found]).text[len(begin) : -1].strip()
     assumes = ("only such statements set the carry flag",)
     inner = re.sub(rb"(hipport_carry = 0;)(?=\S)", rb"\1 ", inner)
@@ -277,14 +276,14 @@ def _with_flag(text: Cpp, project: Project) -> tuple[bytes, Translation] | None:
 
 
 def _is_plain(statement: Statement, source: Cpp) -> bool:
-    """Say whether a statement is PTX whose text is known, and that AMD has something for."""
+    """Return whether a statement is PTX with a known text that AMD does not lack."""
     words = opcodes(statement.template.text)
     known = statement.matters and not statement.template.holes and any(_is_ptx(word, source) for word in words)
     return known and _refused(statement, words) is None
 
 
 def _at_use(source: Cpp, project: Project, use: WrittenAsm) -> Finding:
-    """Put the C++ of an asm statement where a macro is used that made it."""
+    """Write the C++ of an asm statement at a use of the macro that made it."""
     if use.text:
         return _whole_at_use(source, project, use)
     span, lines = use.span, use.translation.lines
@@ -312,7 +311,7 @@ def _at_use(source: Cpp, project: Project, use: WrittenAsm) -> Finding:
 
 
 def _whole_at_use(source: Cpp, project: Project, use: WrittenAsm) -> Finding:
-    """Replace a use of a macro by the macro's result."""
+    """Replace a use of a macro by the ported expansion."""
     message = "the macro's result is written out here, with C++ for its asm statements"
     certainty = Certainty.SAFE
     if use.translation.assumes:
@@ -327,21 +326,21 @@ def _whole_at_use(source: Cpp, project: Project, use: WrittenAsm) -> Finding:
 
 
 def _is_ptx(opcode: bytes, source: Cpp) -> bool:
-    """Say whether an opcode is PTX's: its words have types and the like behind dots, which those of CPUs have not."""
+    """Return whether an opcode is PTX's: its words have types and the like after dots, unlike those of CPUs."""
     root, dot, rest = opcode.partition(b".")
     if not dot:
         return root in (b"trap", b"brkpt", b"exit") and isinstance(source, Cuda)
     types = len(_TYPED.findall(opcode))
     if root not in _known():
         return types > 0 and isinstance(source, Cuda)
-    # ARM's `vadd.u32` has one type, PTX's three.
+    # ARM's `vadd.u32` has one type, PTX's has three.
     if _VIDEO.fullmatch(root):
         return types > 1
     return types > 0 or opcode == b"membar.gl" or (bool(rest) and not _SHORT.fullmatch(rest))
 
 
 def _for_device_alone(source: Cpp, offset: int) -> bool:
-    """Whether a place is in a function that is for the device and not for the host: its asm is no CPU's."""
+    """Return whether a place is in a function for the device only, whose asm cannot be for a CPU."""
     function = function_at(source, offset)
     if function is None or not isinstance(source, Cuda):
         return False
@@ -371,7 +370,7 @@ def _unknown_text(statement: Statement) -> str:
     depth = 0
     for hole in statement.template.holes:
         text = hole.decode(errors="replace")
-        # What a macro is given belongs to it.
+        # The arguments of a macro belong to its use.
         if names and (depth or text == "("):
             names[-1] += text + " " * (text == ",")
         else:
@@ -424,7 +423,7 @@ def _translated(source: Cpp, project: Project, statement: Statement) -> Finding:
 def _written(
     source: Cpp, project: Project, statement: Statement, translation: Translation, words: tuple[bytes, ...]
 ) -> Finding:
-    """Put C++ where the statement is. `words` are the opcodes that it stands for."""
+    """Write C++ in place of the statement. `words` are the opcodes that it replaces."""
     assumes = list(translation.assumes)
     certainty = Certainty.REVIEW if assumes else Certainty.SAFE
     shown = translation.lines[0].decode(errors="replace") if len(translation.lines) == 1 else "a block"
@@ -440,7 +439,7 @@ def _written(
 
 
 def _edit(source: Cpp, statement: Statement, lines: list[bytes]) -> Edit:
-    """Put `lines` where the statement is: one as it is, more as a block."""
+    """Write `lines` in place of the statement: a single line as it is, several as a block."""
     span, code = statement.span, source.code
     start = max(code.rfind(b"\n", 0, span.start), code.rfind(b"\r", 0, span.start)) + 1
     first = not code[start : span.start].strip()
@@ -494,7 +493,7 @@ def _variables(source: Cpp, project: Project, flags: Iterable[tuple[PurePath, in
     """Declare the variable for the carry flag in the functions of this file that need it."""
     needed = {brace for path, brace in flags if path == source.path}
     for brace in sorted(needed.union(carry.undeclared(source, project))):
-        # It is there where an earlier run has left some of the statements to a person.
+        # It already exists if an earlier run left some of the statements to a person.
         if not source.code[brace + 1 :].lstrip().startswith(_CARRY):
             yield _variable(source, brace)
 
@@ -518,21 +517,21 @@ def _variable(source: Cpp, brace: int) -> Finding:
 
 
 def _is_pointer_at(source: Cpp, start: int, text: bytes) -> bool:
-    """Say whether an operand is a pointer, as far as can be seen in front of the statement."""
+    """Return whether an operand is a pointer, as far as the text before the statement shows."""
     if text.startswith(b"&") or re.match(rb"\([^()]*\*\s*\)|reinterpret_cast\s*<[^<>]*\*\s*>", text):
         return True
     if not _WORD.fullmatch(text):
         return False
     type_end = rb"[\w>](\s*[*&]\s*|\s+)(?:(?:const|volatile|__restrict__|__restrict)\s+)*"
     declared = re.findall(type_end + text + rb"\s*[,)=;\[{]", source.code[max(0, start - 4000) : start])
-    # The nearest declaration; `return x;` looks like one, and is none of a pointer.
+    # The nearest declaration; `return x;` looks like one, but not like one of a pointer.
     return bool(declared) and b"*" in declared[-1]
 
 
 def _apart(source: Cpp, project: Project) -> dict[Span, str]:
     """Return the statements that lanes may reach separately, and the assumption that they do not.
 
-    That is known of calls, by their names, so it is looked for in the text as it will be.
+    Collectives are recognized by the names of calls, so the text after the change is analyzed.
     """
     findings = _findings(source, project)
     if not any(COLLECTIVES.names.search(edit.new) for finding in findings for edit in finding.edits):
@@ -553,7 +552,7 @@ def _apart(source: Cpp, project: Project) -> dict[Span, str]:
 
 
 def _after(source: Cpp, project: Project) -> Project:
-    """Return the files that `source` is connected to, with all their asm statements replaced."""
+    """Return the component of `source` with all asm statements replaced."""
     component = project.component(source)
     known = component.fact(_Known)
     if known.after is None:
@@ -561,7 +560,7 @@ def _after(source: Cpp, project: Project) -> Project:
         for each in component:
             if isinstance(each, Cpp) and (each is source or each.path in project.by_path):
                 edits = [edit for finding in _findings(each, project) for edit in finding.edits]
-                # A text of its own, for origins to be places in what there is now.
+                # A new text, so that its positions map back to the present one.
                 files.append(type(each)(each.path, each.text).apply(edits))
             else:
                 files.append(each)

@@ -2,12 +2,12 @@
 """Repair masks of lanes and warp sizes where a program mixes AMD's 64 lanes with CUDA's 32.
 
 CUDA's own code does not need this: `warp_intrinsics` keeps its masks at 32 bits, and with them all their uses. Code
-that somebody began to port needs it. HIP's `__ballot` has 64 bits on every GPU; a variable, parameter, member or
-result of 32 bits, `__popc`, `__ffs` and a shift of `1` lose half of them. The ballot is replaced by that of the 32
-lanes of a warp, which such code means, along all the ways that its value takes. A full mask of 64 bits for an
-intrinsic of 32 lanes, and a warp size that is 64 for HIP, become those of a warp. Shuffles over the wavefront, in a
-function that counts lanes to 32, get that width. A function that uses 64 lanes in other places is reported instead.
-Code that is HIP's throughout, with 64 bits everywhere, stays.
+that a person began to port does. HIP's `__ballot` has 64 bits on every GPU; a variable, parameter, member or result of
+32 bits, `__popc`, `__ffs` and a shift of `1` lose half of them. The ballot is replaced by that of a warp's 32 lanes,
+which such code means, and so is its value wherever it flows. A full mask of 64 bits for an intrinsic of 32 lanes, and a
+warp size that is 64 for HIP, become those of a warp. Shuffles over the wavefront get the width 32 in a function that
+counts 32 lanes. A function that uses 64 lanes in other places is reported instead. Code that is consistently for HIP,
+with 64 bits everywhere, stays.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from hipport.analysis import constant_values, grounds
-from hipport.analysis.functions import Function, arguments, called_name, function_at, functions, nodes
+from hipport.analysis.functions import Function, arguments, called_name, function_at, nodes
 from hipport.analysis.library_names import LibraryNames
 from hipport.analysis.value_propagation import Flow, Kind, result_of
 from hipport.core.edits import Edit, Span
@@ -31,27 +31,28 @@ from hipport.syntax.declarations import declarations, member_or_qualified
 from hipport.syntax.preprocessor import exclusive
 from hipport_passes.device.waves.branches import of_branches
 from hipport_passes.device.waves.kinds import Wavefronts, hip_throughout
-from hipport_passes.device.waves.sizes import MASKED, OF_WARPS, of_hip
+from hipport_passes.device.waves.pytorch_sizes import of_pytorch
+from hipport_passes.device.waves.sizes import HELPERS, MASKED, OF_WARPS, of_hip
+from hipport_passes.device.waves.split_sizes import of_roles
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
 _MASKED_NAMES = LibraryNames(MASKED)
-#: What has 64 bits with HIP and 32 with CUDA: HIP's functions, and a macro of PyTorch's for both.
+#: Functions with 64 bits in HIP and 32 in CUDA: HIP's, and a macro of PyTorch for both.
 _WIDE = re.compile(
     rb"__ballot|__ballot_sync|__activemask|__match_any_sync|__lanemask_[lg][te]|__lanemask_eq|WARP_BALLOT"
 )
-_OF_32_LANES = re.compile(rb"\b__ballot_sync\b|\bhipport::")
 _ALWAYS_WIDE = frozenset((b"WARP_BALLOT",))
 _HANDED = ((re.compile(rb"__shfl(?:_up|_down|_xor)?|WARP_SHFL\w*|__brevll"), 0),)
-#: Functions of 32 bits.
+#: Functions that take 32 bits.
 _OF_32_BITS = re.compile(rb"__(?:popc|ffs|clz|brev)")
 _FULL_64 = re.compile(
     rb"~\s*\(?\s*0[uU]?[lL]{1,2}[uU]?\s*\)?|0[xX][fF]{16}(?:[uU]?[lL]{0,2}|[lL]{1,2}[uU])|-1[lL]{1,2}|U(?:LLONG|INT64)_MAX"
 )
-#: `\bconst` in a form that a search finds by its first letter, many times as fast.
+#: `\bconst` in a form that starts with a literal letter, which makes the search many times faster.
 _CONST = rb"c(?<!\wc)onst(?:expr)?\b"
-#: The numbers in those.
+#: The numbers in these.
 _WIDE_NUMBER = re.compile(rb"0[uU]?[lL]\w*|0[xX][fF]{16}\w*|1[lL]\w*|U(?:LLONG|INT64)_MAX\w*")
 _FULL_DEFINED = re.compile(
     rb"(?:#[ \t]*define[ \t]+(?P<macro>\w+)[ \t]+\(?[ \t]*(?:\([ \t]*(?:unsigned long long|uint64_t)[ \t]*\)[ \t]*)?|"
@@ -60,36 +61,27 @@ _FULL_DEFINED = re.compile(
     + _FULL_64.pattern
     + rb")"
 )
-_OF_32_LANES = re.compile(rb"\bhipport::\w+_sync\b")
-#: Lanes counted to 64, and a size that they may be counted to.
+#: Counts of 64 lanes, and a named size that may be 64.
 _NATIVE = re.compile(
     rb"[&]\s*(?:0x3[fF]|63|32|0x20)[uU]?\b|>>\s*(?:32|6)\b|[%/]\s*64\b|\b1[uU]?[lL]{1,2}[uU]?\s*<<|"
     rb"\b(?:__lane_id|__builtin_amdgcn_mbcnt_\w+)\s*\(|[%/&]\s*\(*\s*(?P<size>(?!warpSize)\w*(?i:warp_?size)\w*)"
 )
-#: Lanes counted to 32.
+#: Counts of 32 lanes.
 _LOGICAL = re.compile(rb"[&]\s*(?:0x1[fF]|31)[uU]?\b|[%/]\s*32[uU]?\b|>>\s*5\b")
-#: A branch for one size of wavefront.
+#: A branch for one wavefront size.
 _ASKS_SIZE = re.compile(rb"\w\)?\s*(?:==|!=|>=?|<=?)\s*(?:32|64)[uU]?\b|\bsizeof\b")
-#: Lanes counted to `warpSize`, which `warp_size` makes 32 but where all is of wavefronts.
+#: Lanes counted by `warpSize`, which `warp_size` replaces by 32 unless all code is for wavefronts.
 _BY_SIZE = re.compile(rb"[%]\s*(?:hipport::warp_size|warpSize)\b|[&]\s*\(\s*(?:hipport::warp_size|warpSize)\s*-\s*1")
 #: HIP's shuffles, and PyTorch's for both, whose third argument is the width.
 _SHUFFLES = re.compile(rb"__shfl(?:_up|_down|_xor)?|WARP_SHFL(?:_UP|_DOWN|_XOR)?")
-#: All of these: files without any of them have nothing to do with masks.
+#: All of these. A file without any has nothing to do with masks.
 _OF_LANES = re.compile(b"|".join((MASKED.pattern, OF_WARPS, _WIDE.pattern, _SHUFFLES.pattern)))
 _NARROW_SHIFT = re.compile(rb"\(*\s*-?\s*[12][uU]?\s*\)*")
 _WORD = re.compile(rb"[A-Za-z_]\w*")
 
 
-#: The wavefront's size, as PyTorch tells it; and what of PyTorch's works on the whole wavefront.
-_OF_PYTORCH = (b"C10_WARP_SIZE", b"cuda::warp_size")
-_PYTORCH_SIZE = re.compile(
-    rb"(?<![\w:])(?:::)?(?:(?:at::cuda::)?(?P<name>C10_WARP_SIZE)\b|at::cuda::(?P<call>warp_size)\s*\(\s*\))"
-)
-_WAVEFRONTS = re.compile(rb"WARP_(?:SHFL\w*|BALLOT|ANY|ALL)|cuda_utils")
-
-
 class _Cut(NamedTuple):
-    """A place where 64 bits come into 32, and what takes them."""
+    """A place where a 64-bit mask is narrowed to 32 bits, and its receiver."""
 
     function: Function
     node: Node
@@ -102,12 +94,14 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         return
     if source.matched(MASKED) or source.fact(_full_masks):
         yield from _full(source, project)
-    known = [*of_hip(source, project)]
-    yield from known
-    places = {each.span.start for each in known}
-    yield from (each for each in of_branches(source, project) if each.span.start not in places)
-    if any(size in source.code for size in _OF_PYTORCH):
-        yield from _warp_sizes(source, project)
+    known: list[Finding] = []
+    for find_sizes in (of_hip, of_branches, of_roles):
+        # Each of them may find a size that one before has found, or a part of its value.
+        for each in find_sizes(source, project):
+            if not any(each.span.start < other.span.end and other.span.start < each.span.end for other in known):
+                known.append(each)
+                yield each
+    yield from of_pytorch(source, project)
     if source.matched(_WIDE):
         yield from _cut(source, project)
     if source.matched(_SHUFFLES):
@@ -115,8 +109,8 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
 
 
 def _concerned(source: Cpp) -> frozenset[bool]:
-    """Whether the file has anything to do with masks: the first look, at all files."""
-    ported = b"hipport" in source.words and _OF_32_LANES.search(source.code)
+    """Return whether the file relates to masks: the first test of all files."""
+    ported = b"hipport" in source.words and HELPERS.search(source.code)
     return frozenset({True}) if ported or source.matched(_OF_LANES) else frozenset()
 
 
@@ -124,9 +118,9 @@ def _concerned(source: Cpp) -> frozenset[bool]:
 
 
 def _full(source: Cpp, project: Project) -> Iterator[Finding]:
-    """Find full masks of 64 bits that are given to CUDA's intrinsics, and what defines them."""
+    """Find full masks of 64 bits that are passed to CUDA's intrinsics, and their definitions."""
     if source.begun_as_hip and hip_throughout(source, project):
-        return  # There they are of the whole wavefront.
+        return  # There the intrinsics are for the whole wavefront.
     defined = project.union_over(source, _full_masks)
     only_masks = {name for name in defined if not project.union_over(source, _other_uses) & {name}}
     for span, _ in _MASKED_NAMES.uses(source, project):
@@ -158,7 +152,7 @@ def _full_masks(source: Cpp) -> frozenset[bytes]:
 
 
 def _mask_arguments(source: Cpp) -> frozenset[bytes]:
-    """The names that are given to CUDA's intrinsics as masks."""
+    """Return the names that are passed to CUDA's intrinsics as masks."""
     return frozenset(name for name, _ in _first_arguments(source))
 
 
@@ -170,7 +164,7 @@ def _first_arguments(source: Cpp) -> Iterator[tuple[bytes, int]]:
 
 
 def _other_uses(source: Cpp) -> frozenset[bytes]:
-    """The names that are used as something else than masks of CUDA's intrinsics, among all words of the file."""
+    """Return the names that are used for other things than masks of CUDA's intrinsics, among all words of the file."""
     places = {start for _, start in _first_arguments(source)}
     places |= {
         start
@@ -180,79 +174,11 @@ def _other_uses(source: Cpp) -> frozenset[bytes]:
     return frozenset(match.group() for match in _WORD.finditer(source.code) if match.start() not in places)
 
 
-# ---- warp sizes
-
-
-def _warp_sizes(source: Cpp, project: Project) -> Iterator[Finding]:
-    """Find warp sizes of PyTorch's in functions with intrinsics of 32 lanes."""
-    need, header = include(source, project, "warp.h")
-    if not project.union_over(source, _of_wavefronts) and any(
-        _OF_32_LANES.search(other.code) or (other.matched(MASKED) and next(_MASKED_NAMES.uses(other, project), None))
-        for other in project.component(source)
-        if isinstance(other, Cpp)
-    ):
-        # What a function without intrinsics takes for the size may be handed on to one that has them, or to a launch.
-        for match in _PYTORCH_SIZE.finditer(source.code):
-            group = "name" if match["name"] else "call"
-            start = match.start(group)
-            if source.ported(start) or _defines(source, start):
-                continue
-            message = (
-                f"{match[group].decode()} → hipport::warp_size: assumes that this means the program's warps, "
-                "which have 32 lanes"
-            )
-            edits = (Edit(Span(*match.span()), b"hipport::warp_size"), *((need,) if need else ()))
-            yield Finding(Span(*match.span(group)), "size", message, edits, Certainty.REVIEW, (header,))
-        return
-    for function in functions(source):
-        body = source.code[function.node.start_byte : function.node.end_byte]
-        # Those of an earlier run are of 32 lanes, too.
-        masked = _OF_32_LANES.search(body) or any(True for _ in _unported(function, project))
-        if b"C10_WARP_SIZE" not in body or not masked:
-            continue
-        for match in re.finditer(rb"\b(?:at::cuda::)?C10_WARP_SIZE\b", body):
-            span = Span(function.node.start_byte + match.start(), function.node.start_byte + match.end())
-            if source.ported(span.start):
-                continue
-            if _WAVEFRONTS.search(body):
-                message = (
-                    "C10_WARP_SIZE and PyTorch's warp functions act on the wavefront, this function's __…_sync on "
-                    "32 lanes: use one of them throughout"
-                )
-                yield Finding(span, "mixed", message, certainty=Certainty.MANUAL)
-                break
-            message = (
-                "C10_WARP_SIZE → hipport::warp_size: assumes that this means the program's warps, which have 32 lanes"
-            )
-            edits = (Edit(span, b"hipport::warp_size"), *((need,) if need else ()))
-            yield Finding(span, "size", message, edits, Certainty.REVIEW, (header,))
-
-
-def _defines(source: Cpp, offset: int) -> bool:
-    """Say whether a directive defines or tests the name at `offset`, rather than uses its value."""
-    directive = source.directive(offset)
-    return directive is not None and not re.match(
-        rb"#[ \t]*define[ \t]+\w+(?:\([^()]*\))?\s", source.code[directive.start : offset]
-    )
-
-
-def _of_wavefronts(source: Cpp) -> frozenset[bytes]:
-    """Return the file's uses of warps that are the wavefront: PyTorch's functions, kernels of native warps."""
-    return frozenset(source.matched(_WAVEFRONTS)) | frozenset((b"native",) if b"hipport::native" in source.code else ())
-
-
-def _unported(function: Function, project: Project) -> Iterator[Span]:
-    """Yield CUDA's intrinsics in a function that both compilers see."""
-    for span, _ in _MASKED_NAMES.uses(function.source, project):
-        if function.body.start_byte <= span.start < function.body.end_byte:
-            yield span
-
-
 # ---- shuffles
 
 
 def _widths(source: Cpp, project: Project) -> Iterator[Finding]:
-    """Find shuffles over the wavefront in functions that count lanes to 32."""
+    """Find shuffles over the wavefront in functions that count 32 lanes."""
     hip = source.begun_as_hip
     own_names = project.declared(source, _own_shuffles)
     wavefronts = project.component(source).fact(Wavefronts)
@@ -291,7 +217,7 @@ def _own_shuffles(source: Cpp) -> frozenset[bytes]:
 
 
 def _cut(source: Cpp, project: Project) -> Iterator[Finding]:
-    """Find 64-bit masks of HIP's that come into 32 bits."""
+    """Find HIP's 64-bit masks that are narrowed to 32 bits."""
     made = _made(source, project.union_over(source, _own))
     if not made:
         return
@@ -305,7 +231,7 @@ def _cut(source: Cpp, project: Project) -> Iterator[Finding]:
         for function in _users(source, span, flow):
             reached = _reached(function, flow, cut, source, span)
             if reached is not None:
-                # Where another branch keeps all its bits, GPUs with 64 lanes were thought of.
+                # If another branch keeps all bits, the program considers GPUs with 64 lanes.
                 kept = any(
                     function.body.start_byte <= other.start < function.body.end_byte
                     and exclusive(source.conditionals, other.start, span.start)
@@ -317,7 +243,7 @@ def _cut(source: Cpp, project: Project) -> Iterator[Finding]:
 
 
 def _counts_64(function: Function, project: Project) -> bool:
-    """Whether lanes are counted to 64 in a function."""
+    """Return whether a function counts 64 lanes."""
     for match in _NATIVE.finditer(function.source.code, function.body.start_byte, function.body.end_byte):
         if not match["size"] or constant_values.value(function.source, project, match["size"]) != 32:
             return True
@@ -325,7 +251,7 @@ def _counts_64(function: Function, project: Project) -> bool:
 
 
 def _users(source: Cpp, span: Span, flow: Flow) -> Iterator[Function]:
-    """Yield the functions that have the mask that is made at `span`: the one around it, or those that use the macro."""
+    """Yield the functions that use the mask made at `span`: the function around it, or the users of its macro."""
     macro = source.directive(span.start)
     words = _WORD.findall(source.code, macro.start, macro.end) if macro is not None else []
     for function in flow.functions:
@@ -337,16 +263,16 @@ def _users(source: Cpp, span: Span, flow: Flow) -> Iterator[Function]:
 
 
 def _own(source: Cpp) -> frozenset[bytes]:
-    """The functions of such names that the program declares itself; macros under a condition, if of 32 lanes."""
+    """Return the functions with such names that the program itself declares; conditional macros only if of 32 lanes."""
     return frozenset(
         declaration.name
         for declaration in declarations(source, source.names(_WIDE))
-        if declaration.scope is None and (not declaration.conditional or _OF_32_LANES.search(declaration.text))
+        if declaration.scope is None and (not declaration.conditional or HELPERS.search(declaration.text))
     )
 
 
 def _made(source: Cpp, own: frozenset[bytes]) -> tuple[tuple[Span, bytes], ...]:
-    """The calls in the file that give 64 bits: HIP's, where the program means HIP."""
+    """Return the calls in the file with a 64-bit result: HIP's, where the program means HIP."""
     hip = source.begun_as_hip
     found = []
     for span, name in source.names(_WIDE):
@@ -356,8 +282,8 @@ def _made(source: Cpp, own: frozenset[bytes]) -> tuple[tuple[Span, bytes], ...]:
         if within(span.start, source.cuda_only) or name in own or member_or_qualified(source.code, span.start):
             continue
         if within(span.start, source.by_waves[0]):
-            continue  # Where it has 64 bits, half of them are 0.
-        # In a file of HIP the functions with a mask become hipport's with `warp_intrinsics`.
+            continue  # If it has 64 bits here, the upper half is 0.
+        # In a HIP file, `warp_intrinsics` replaces the functions with a mask by hipport's.
         maskless = not name.endswith((b"_sync", b"mask"))
         if name in _ALWAYS_WIDE or within(span.start, source.hip_only) or (hip and maskless):
             found.append((span, name))
@@ -393,7 +319,7 @@ def _narrowed(source: Cpp, project: Project, span: Span, name: bytes, cut: _Cut,
 
 
 def _reached(function: Function, flow: Flow, cuts: dict[Function, list[_Cut]], source: Cpp, made: Span) -> _Cut | None:
-    """The first place at which a mask of the function is cut: in itself, or where it is handed on to."""
+    """Return the first place at which the function's mask is narrowed: in itself, or in a function that receives it."""
     for cut in cuts.get(function, ()):
         if function.source is not source or not exclusive(source.conditionals, made.start, cut.node.start_byte):
             return cut
@@ -409,7 +335,7 @@ def _reached(function: Function, flow: Flow, cuts: dict[Function, list[_Cut]], s
 
 
 def _places(function: Function, flow: Flow) -> Iterator[_Cut]:
-    """Yield where 64 bits come into 32, and what takes them."""
+    """Yield the places where 64 bits are narrowed to 32, with their receivers."""
     code = function.source.code
     for node in nodes(function.body):
         if within(node.start_byte, function.source.cuda_only) or within(node.start_byte, function.source.by_waves[0]):
@@ -439,7 +365,7 @@ def _places(function: Function, flow: Flow) -> Iterator[_Cut]:
 
 
 def _by_size(function: Function, node: Node) -> bool:
-    """Whether a place is reached only with one size of wavefront: `size == 64 ? __popcll(m) : __popc(m)`."""
+    """Return whether a place is reached with only one wavefront size: `size == 64 ? __popcll(m) : __popc(m)`."""
     conditions = (function.text(each.expression) for each in function.conditions(node))
     return any(_ASKS_SIZE.search(condition) for condition in conditions)
 
@@ -484,7 +410,7 @@ def _bits_of(function: Function, flow: Flow, target: Node | None) -> int | None:
 
 
 def _narrow_shift(function: Function, node: Node) -> bool:
-    """Whether the expression is made by shifting a number of 32 bits by a lane: `1 << lane`, `(1u << lane) - 1`."""
+    """Return whether the expression shifts a 32-bit number by a lane: `1 << lane`, `(1u << lane) - 1`."""
     stack = [node]
     while stack:
         each = stack.pop()
@@ -504,7 +430,7 @@ def _narrow_shift(function: Function, node: Node) -> bool:
 
 
 def _chosen(function: Function, node: Node) -> bool:
-    """Whether a half of the mask is chosen: that is meant."""
+    """Return whether one half of the mask is selected on purpose."""
     while node.type == "parenthesized_expression" and node.named_children:
         node = node.named_children[0]
     sign, right = node.child_by_field_name("operator"), node.child_by_field_name("right")

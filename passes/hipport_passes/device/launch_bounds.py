@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Leave out the arguments of `__launch_bounds__` behind the number of threads: HIP reads them differently.
+"""Remove the arguments of `__launch_bounds__` after the number of threads: HIP reads them differently.
 
 In CUDA the second argument is the number of blocks that a multiprocessor should hold. HIP passes it to the compiler as
 the number of waves that a SIMD must hold, and `(256, 8)` makes it spill registers. The argument changes no result, so
-it is removed; so is the third, for clusters, which HIP does not compile. `1` asks for nothing and stays. More than
-1024 threads in a block are reported, and so are launches with 2^32 threads or more in one direction, which CUDA can do
-and HIP cannot.
+it is removed; so is the third, for clusters, which HIP does not compile. `1` has no effect and stays. More than 1024
+threads in a block are reported, and so are launches with 2^32 threads or more in one dimension, which CUDA supports and
+HIP does not.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _FIRST = re.compile(rb"dim3\s*[({](.*)[)}]", re.DOTALL)
 
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
-    """Yield a finding per bound that means something else, and per limit that is passed."""
+    """Yield a finding per bound with another meaning, and per limit that is exceeded."""
     if b"__launch_bounds__" in source.code:
         yield from _bounds(source, project)
     if b"<<<" in source.code:
@@ -40,7 +40,7 @@ def _bounds(source: Cpp, project: Project) -> Iterator[Finding]:
     for match in _BOUNDS.finditer(source.code):
         pieces = source.arguments(match.end() - 1)
         arguments = _joined(source, pieces)
-        # One in the arguments of another is no bound.
+        # A bound inside the arguments of another is ignored.
         if not arguments or match.start() < end or source.ported(match.start()):
             continue
         end = arguments[-1].end
@@ -64,7 +64,7 @@ def _bounds(source: Cpp, project: Project) -> Iterator[Finding]:
 
 
 def _joined(source: Cpp, arguments: tuple[Span, ...] | None) -> tuple[Span, ...]:
-    """Join what commas between template arguments divide: `most<A, B>::value` is one argument."""
+    """Join parts that commas between template arguments separate: `most<A, B>::value` is one argument."""
     joined: list[Span] = []
     first, depth = None, 0
     for argument in arguments or ():
@@ -74,7 +74,7 @@ def _joined(source: Cpp, arguments: tuple[Span, ...] | None) -> tuple[Span, ...]
         if depth <= 0:
             joined.append(Span(first, argument.end))
             first, depth = None, 0
-    # A `<` that none closes is a comparison.
+    # A `<` without a closing bracket is a comparison.
     return tuple(joined) if first is None else arguments or ()
 
 

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Write launches as clang reads them: brackets together, `k << <grid, block>> >(x)`, and no grid or block in braces.
+"""Write launches in clang's form: join brackets, `k << <grid, block>> >(x)`, and replace grids and blocks in braces.
 
-nvcc accepts `<< <` and `>> >` as the brackets of a launch. clang does not, and PyTorch's hipify does not see such a
-launch. In C++ no operand starts with `<`, so `<< <` and `< <<` have no other meaning, except after `operator`. The
+nvcc accepts `<< <` and `>> >` as the brackets of a launch. clang does not, and PyTorch's hipify does not recognize such
+a launch. In C++ no operand starts with `<`, so `<< <` and `< <<` have no other meaning, except after `operator`. The
 brackets decide where the launch ends: at the last `> > >` in front of an argument list, outside of parentheses, before
 the statement (or the macro) ends or another launch begins.
 
 A grid or block in braces, `k<<<{x, y}, 32>>>(x)`, is a `dim3` for nvcc and an error for clang. `dim3(x, y)` is the
-same and, like nvcc, accepts numbers that braces would refuse.
+same and, like nvcc, accepts numbers that braces would reject as narrowing.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _PART = re.compile(rb"[()\[\]{},]")
 
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
-    """Yield a finding per launch whose opening or closing bracket is written apart."""
+    """Yield a finding per launch whose opening or closing bracket is split."""
     if b"<" not in source.text or b">" not in source.text:
         return
     code = source.code
@@ -66,7 +66,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
 
 
 def _in_braces(code: bytes, configuration: Span) -> Iterator[Span]:
-    """Yield the grid and the block of `configuration` as far as they are lists in braces."""
+    """Yield the grid and the block of `configuration` where they are lists in braces."""
     depth, start = 0, configuration.start
     parts: list[Span] = []
     for match in _PART.finditer(code, configuration.start, configuration.end):

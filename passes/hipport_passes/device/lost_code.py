@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Find code of a function that is missing on AMD, because a condition on NVIDIA's architecture replaces it by nothing.
+"""Find code of a function that is missing on AMD because a condition on NVIDIA's architecture excludes it.
 
 Such a function compiles and does nothing. A caller that chooses it by a compute capability, which AMD's GPUs meet by
-accident, gets wrong results silently: passes that find the choice, or the condition, name the other with it.
+accident, silently gets wrong results. The findings on the choice and on the condition name each other.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from hipport.syntax.vocabulary import IDENTIFIER
 
 _ARCHITECTURE = re.compile(rb"__CUDA_ARCH__\s*(>=|>)\s*(\d{3,4})\b|__CUDA_ARCH__\s*(<=|<)\s*(\d{3,4})\b")
 _ON_AMD = frozenset((b"__HIPCC__", b"__HIP_DEVICE_COMPILE__", b"__HIP_PLATFORM_AMD__", b"__HIP__", b"USE_ROCM"))
-# What stands for code that is not there.
+# Code that replaces the missing code.
 _NOTHING = re.compile(
     rb"\s*(?:(?:return|break|(?:__)?asm(?:__)?\s+(?:__)?volatile(?:__)?\s*\(\s*\"[^\"]*\"\s*\)"
     rb"|[\w:]+(?<=trap)\s*\(\s*\)"
@@ -34,27 +34,27 @@ _NOTHING = re.compile(
     rb"|\(\s*void\s*\)\s*\w+)\s*;\s*)*"
 )
 _DEFINE = re.compile(rb"#[ \t]*define[ \t]+(\w+)(?!\()((?:[^\\\r\n]|\\\r?\n|\\.)*)")
-# What a macro is that stands for no.
+# Values of a macro that mean false.
 _FALSE = (b"0", b"false")
-# What a condition has for a macro.
+# Names in a condition that may be macros.
 _MAY_STAND = re.compile(rb"\bdefined[ \t]*(?:\([ \t]*)?(\w+)(?:[ \t]*\))?|\b([A-Za-z_]\w*)")
-# Macros that stand for macros.
+# The depth of macros that expand to macros.
 _DEEPEST = 4
 _ENDS = re.compile(rb"\breturn\b|trap|abort|assert|\basm\b")
 _DIRECTIVE = re.compile(rb"^[ \t]*#[^\r\n]*", re.MULTILINE)
 _CODE = re.compile(rb"[;{]")
-# How Python asks for one: `capability >= 750`, `major >= 7`, `(7, 5)`.
+# Tests of the capability in Python: `capability >= 750`, `major >= 7`, `(7, 5)`.
 _ASKED = re.compile(
     rb"(?i)\b(?=\w*(?:capab|arch|\bsm|_sm|\bcc\b|compute|major))[\w.\[\]()]+\s*>=?\s*(?:(?P<number>\d{1,4})\b(?!\.\d)|"
     rb"(?P<decimal>\d{1,2}\.\d)\b|\(\s*(?P<major>\d{1,2})\s*,\s*(?P<minor>\d)\s*\))"
 )
 _READS = re.compile(rb"apability|get_device_properties")
-# How host code does: `prop.major >= 7`.
+# Tests in host code: `prop.major >= 7`.
 _ASKED_BY_HOST = re.compile(rb"\bmajor\s*(?P<sign>>=?)\s*(?P<number>\d{1,2})\b")
 
 
 class Lost(NamedTuple):
-    """Code that GPUs from `capability` on have, and AMD has not: where its condition begins, and what it says."""
+    """Code that GPUs from `capability` on have, and AMD lacks: the place of its condition, and the condition's text."""
 
     capability: tuple[int, int]
     path: PurePath
@@ -67,7 +67,7 @@ class Lost(NamedTuple):
 
 
 class _OnAmd(NamedTuple):
-    """The macros of AMD's device code, as conditions ask for them; all others are not defined."""
+    """The macros of AMD's device code for conditions; all others are undefined."""
 
     def defined(self, name: bytes) -> bool:
         return name in _ON_AMD
@@ -77,7 +77,7 @@ class _OnAmd(NamedTuple):
 
 
 def lost(component: Component) -> tuple[Lost, ...]:
-    """Return the code in functions of a program that AMD has nothing in the place of. A fact of the program."""
+    """Return the code in functions of a program that AMD lacks without a replacement. A fact of the program."""
     files = [each for each in component if isinstance(each, Cpp)]
     if not any(b"__CUDA_ARCH__" in each.words for each in files):
         return ()
@@ -92,7 +92,7 @@ def lost(component: Component) -> tuple[Lost, ...]:
 
 
 def of_project(project: Project) -> tuple[Lost, ...]:
-    """Return the code of all programs that AMD has nothing in the place of. A fact of the tree."""
+    """Return the code of all programs that AMD lacks without a replacement. A fact of the tree."""
     components = {
         id(each): each for file in project.sources if isinstance(file, Cpp) for each in [project.component(file)]
     }
@@ -101,7 +101,7 @@ def of_project(project: Project) -> tuple[Lost, ...]:
 
 
 class _Macro(NamedTuple):
-    """A macro that stands for a condition on the architecture, and where the condition is written."""
+    """A macro that expands to a condition on the architecture, and the place of that condition."""
 
     condition: bytes
     source: Cpp
@@ -109,7 +109,7 @@ class _Macro(NamedTuple):
 
 
 def _macros(files: Sequence[Cpp]) -> dict[bytes, _Macro]:
-    """Return the macros that are such a condition, or are defined under one: those that nothing else defines."""
+    """Return the macros that are such a condition, or are defined under one, and have no other definition."""
     found: dict[bytes, _Macro] = {}
     defined: dict[bytes, set[tuple[PurePath, Span]]] = {}
     for source in files:
@@ -117,7 +117,7 @@ def _macros(files: Sequence[Cpp]) -> dict[bytes, _Macro]:
         starts = [match.start() for match in defines]
         under: dict[int, tuple[Conditional, ...]] = {}
         for group in source.conditionals if defines else ():
-            # One that asks for no number is true on AMD, too, as `arch_guards` makes it.
+            # A condition without a number is true on AMD, too, as `arch_guards` ports it.
             if _ARCHITECTURE.search(group[0].asked):
                 first, end = group[0].span.start, group[-1].span.start
                 for start in starts[bisect_left(starts, first) : bisect_left(starts, end)]:
@@ -138,7 +138,7 @@ def _lost(source: Cpp, group: tuple[Conditional, ...], macros: Mapping[bytes, _M
     first = group[0].span
     whole = source.code[first.start : group[-1].span.end]
     by = next((macros[word] for part in group for word in IDENTIFIER.findall(part.asked) if word in macros), None)
-    # One is enough here: what stands outside of all functions may have everything else inside.
+    # A quick test of the whole group: one outside of all functions may contain the rest of the file.
     if (
         (by is None and not _ARCHITECTURE.search(whole))
         or function_at(source, first.start) is None
@@ -160,15 +160,14 @@ def _lost(source: Cpp, group: tuple[Conditional, ...], macros: Mapping[bytes, _M
         return None
     others = [branch for _, branch in branches if branch is not taken]
     if _ENDS.search(here) and (function := function_at(source, first.start)) is not None:
-        # `#if __CUDA_ARCH__ < 750`, `return;`, `#endif`, and the code.
-        # A body that never ends, ends with the directive.
+        # `#if __CUDA_ARCH__ < 750`, `return;`, `#endif`, and the code. A body without an end ends with the directive.
         end = group[-1].span.end
         others.append(Span(end, max(end, function.body.end_byte - 1)))
     if not any(_CODE.search(_DIRECTIVE.sub(b"", source.code[each.start : each.end])) for each in others):
         return None
     bounds = [int(each[2] or each[4]) + ((each[1] or each[3]) in (b">", b"<=")) for each in asked]
     least = min(bounds)
-    # A person decides where the architecture is asked for.
+    # A person decides at the test of the architecture.
     if by is not None:
         source, first = by.source, by.place
     line = source.first.position(source.origin(first).start)[0]
@@ -177,7 +176,7 @@ def _lost(source: Cpp, group: tuple[Conditional, ...], macros: Mapping[bytes, _M
 
 
 def _value(condition: bytes, macros: Mapping[bytes, _Macro]) -> int | None:
-    """Return what AMD makes of a condition in which macros stand for others."""
+    """Return the value of a condition on AMD, with macros replaced."""
     for _ in range(_DEEPEST):
         written = _MAY_STAND.sub(
             lambda match: (
@@ -192,15 +191,15 @@ def _value(condition: bytes, macros: Mapping[bytes, _Macro]) -> int | None:
 
 
 def chosen_elsewhere(source: Cpp, project: Project, group: tuple[Conditional, ...]) -> str:
-    """Say where Python chooses the code of a condition that is not there on AMD; nothing where none is seen to."""
+    """Return where Python chooses code that AMD lacks because of a condition; nothing if no choice is found."""
     return chosen_by_capability(source, project, group[0].span)
 
 
 def chosen_by_capability(source: Cpp, project: Project, place: Span) -> str:
-    """Say where Python chooses code that is not there on AMD because of what stands at a place."""
+    """Return where Python chooses code that AMD lacks because of the code at a place."""
     for each in project.component(source).fact(lost):
         known = project.fact(_choices)
-        # The host's code asks for the first part alone.
+        # Host code tests only the first part.
         where = known.get(each.capability) or known.get((each.capability[0], None))
         if each.path == source.path and place.start <= each.offset < place.end and where:
             return (
@@ -211,7 +210,7 @@ def chosen_by_capability(source: Cpp, project: Project, place: Span) -> str:
 
 
 def _choices(project: Project) -> dict[tuple[int, int | None], str]:
-    """Return where Python asks for a capability, or host code for its first part: the first place for each."""
+    """Return where Python tests a capability, or host code its first part: the first place for each."""
     found: dict[tuple[int, int | None], str] = {}
     for source in project.sources:
         if isinstance(source, Python):
@@ -226,10 +225,10 @@ def _choices(project: Project) -> dict[tuple[int, int | None], str]:
 
 
 def _followed(source: Python) -> Iterator[tuple[tuple[int, int], int]]:
-    """Yield the conditions that tell GPUs from older ones, by the capability from which on, and where they stand."""
+    """Yield the conditions that distinguish GPUs from older ones: the first capability, and the place."""
     if not _READS.search(source.text) or source.module is None:
         return
-    # Only now: the parser takes longer to load than most trees take to port.
+    # Imported late: loading the parser takes longer than porting most trees.
     from hipport_passes.python.runtime.capability_reader import Elsewhere, Reader
     from hipport_passes.python.runtime.program import PythonProgram
 

@@ -2,8 +2,8 @@
 """Replace loads and stores with a cache operator by hipport's helpers, and order loads after a wait.
 
 `__ldcs(p)`, which HIP does not declare, becomes `hipport::ldcs(p)`. Operators that only advise the caches become plain
-accesses. Those by which code sees other blocks' writes (`__ldcg`, `__ldcv`, `__stcg`, `__stwt`) become relaxed atomic
-accesses at the scope of the device, which also bypass the cache of one multiprocessor.
+accesses. Those with which code reads other blocks' writes (`__ldcg`, `__ldcv`, `__stcg`, `__stwt`) become relaxed
+atomic accesses at the scope of the device, which also bypass the cache of one multiprocessor.
 
 A loop that waits for a `volatile` flag in global memory and has no fence after it gets `__threadfence()`, if the next
 loads read data that the function, and so other blocks, stores. Without the fence the compiler, and the cache of a
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 _TABLE = Path(__file__).with_suffix(".toml")
 _LOOPS = frozenset(("while_statement", "do_statement", "for_statement"))
-# What a loop that only waits may do.
+# The body of a loop that only waits.
 _WAITS = re.compile(rb"(?:\s|[;{}]|(?:hipport::)?(?:__)?(?:nanosleep|builtin_amdgcn_s_sleep)\s*\([^()]*\)\s*;)*")
 _FENCE = re.compile(rb"\w*fence\w*|\basm\b|\b__(?:atomic|hip_atomic)_\w+")
 _WORD = re.compile(rb"[A-Za-z_]\w*")
@@ -58,7 +58,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
 
 
 def _waits(source: Cpp, project: Project) -> Iterator[Finding]:
-    """Find loops that wait for a volatile flag, with nothing behind them that orders the loads that follow."""
+    """Find loops that wait for a volatile flag, without a fence that orders the loads after them."""
     if b"volatile" not in source.code:
         return
     for function in Kernels.of(project).functions(source):
@@ -86,7 +86,7 @@ def _waits(source: Cpp, project: Project) -> Iterator[Finding]:
 
 
 def _waits_for_flag(function: Function, loop: Node) -> bool:
-    """Whether a loop does nothing but ask a volatile variable in global memory."""
+    """Return whether a loop only reads a volatile variable in global memory."""
     condition, body = loop.child_by_field_name("condition"), loop.child_by_field_name("body")
     if condition is None or body is None or _WAITS.fullmatch(function.text(body)) is None:
         return False
@@ -102,7 +102,7 @@ def _waits_for_flag(function: Function, loop: Node) -> bool:
 
 
 def _data_behind(function: Function, loop: Node) -> bytes:
-    """Return the array that is loaded behind the loop, with no fence before, and that the function may store to."""
+    """Return the array that is loaded after the loop without a fence, and that the function may store to."""
     code, end = function.source.code, function.body.end_byte
     fence = _FENCE.search(code, loop.end_byte, end)
     local = {variable.name for variable in function.locals.variables} - set(function.parameters)
@@ -111,7 +111,7 @@ def _data_behind(function: Function, loop: Node) -> bytes:
     for match in _ELEMENT.finditer(code, function.body.start_byte, end):
         name = match[1]
         closing = function.source.closing(match.end() - 1)
-        # An array of the thread's own, or the block's; a pointer may lead to others.
+        # An array that belongs to the thread or the block; a pointer may lead elsewhere.
         own = name in local and not re.search(rb"\*\s*(?:const\s+|__restrict__\s+)*" + name + rb"\s*[=;,]", head)
         if closing is None or own or re.search(rb"\bvolatile\b[^;,(){}=]*\b" + name + rb"\b", head):
             continue
@@ -125,7 +125,7 @@ def _data_behind(function: Function, loop: Node) -> bytes:
 
 
 def _writable(function: Function, name: bytes) -> bool:
-    """Whether an array is a parameter through which somebody may store: another kernel, perhaps."""
+    """Return whether an array is a parameter through which other code may store, for example another kernel."""
     if name not in function.parameters:
         return False
     head = function.source.code[function.node.start_byte : function.body.start_byte]

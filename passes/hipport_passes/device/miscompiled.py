@@ -4,22 +4,22 @@
 Two forms are known, both seen in the output of hipcc 7.0 (clang 21.1.8) at -O2 and -O3 (2026-11), both right with
 clang 15 (ROCm 5.2) and at -O1:
 
-* `n < 32u ? min(length, 32u - n) : 0u`, of unsigned numbers. The optimizer moves the difference in front of its
-  condition with the promise that it does not wrap, concludes that n is at most 32 everywhere, and drops another
-  `min(n, 32u)` of the same kernel (gfx942, in LLVM's IR; llvm-project issue 137604 is related). Of unsigned numbers
-  `min(length, 32u - min(n, 32u))` is the same, and 0 by itself. The condition has to go: below it the optimizer makes
-  n of `min(n, 32u)` again. An `if` or an early `return 0` is left to a person.
-* `x & 0x80 ? x | ~0xff : x`, `if (x & 0x80) x |= 0xffffff00;`: OR puts in the sign. Where a kernel has two sums of
-  products of the same bytes, one of them signed, both become `v_dot4_u32_u8`, which knows no sign (gfx1100 for plain
+* `n < 32u ? min(length, 32u - n) : 0u`, of unsigned numbers. The optimizer hoists the difference above its condition,
+  marked as not wrapping, concludes that n is at most 32 everywhere, and drops another `min(n, 32u)` of the same kernel
+  (gfx942, in LLVM's IR; llvm-project issue 137604 is related). For unsigned numbers `min(length, 32u - min(n, 32u))`
+  is the same, and is 0 where the condition fails. The condition must be removed: under it the optimizer turns
+  `min(n, 32u)` into n again. An `if` or an early `return 0` is left to a person.
+* `x & 0x80 ? x | ~0xff : x`, `if (x & 0x80) x |= 0xffffff00;`: the sign bits are set by OR. If a kernel has two sums
+  of products of the same bytes, one of them signed, both become `v_dot4_u32_u8`, which is unsigned (gfx1100 for plain
   code, gfx90a to gfx1201 for inlined functions). `(x ^ 0x80) - 0x80` is the same number if x has no bit above its
   sign. The same happened with `x + (x & 0x80 ? ~0xff : 0)`, `x -= 256` under the condition, an `else`, and other tests
-  of the bit, which are reported; comparisons (`x > 127`), shifts and casts came out right.
+  of the bit, which are reported; comparisons (`x > 127`), shifts and casts were compiled correctly.
 
 Other conditions under which a difference does not wrap have the same effect (`n <= 31u`, `n < 32u && more`, the
 difference in a variable, another result than 0); they are left to a person where the kernel has another clamp of the
-number. Clamps by hand (`a < b ? a : b`), with `std::min` and with `max` came out right.
+number. Clamps by hand (`a < b ? a : b`), with `std::min` and with `max` were compiled correctly.
 
-Whether a kernel comes out wrong depends on the code that is inlined into it, so each place is at least REVIEW. Macros'
+Whether a kernel is miscompiled depends on the code that is inlined into it, so each place is at least REVIEW. Macros'
 texts are not read, nor an early `return` in front of the difference in a function without a result.
 """
 
@@ -45,16 +45,16 @@ _MINIMUM = frozenset((b"min", b"umin", b"ullmin"))
 _SIGN_BIT = re.compile(rb"(?i)0x80(?:00)?u?|128u?|32768u?")
 _MAY_BE = re.compile(rb"\bmin|\bumin|\bullmin|(?i:0x80|\b128|\b32768)|>>\s*(?:7|15)\b")
 _ZERO = re.compile(rb"0[uUlL]*|0x0+[uUlL]*|\w+\(0[uUlL]*\)|static_cast<[\w:]+>\(0[uUlL]*\)|\([\w]+\)0[uUlL]*")
-# All bits above the sign, for a sign of 8 and of 16 bits, as they are written.
+# The spellings of all bits above the sign, for a sign of 8 and of 16 bits.
 _ABOVE = {
     0x80: re.compile(rb"(?i)~0xffu?|~255u?|0xffffff00u?|-256|~\(?0xffu?\)?|\(?~0u?<<8\)?|\(?-1<<8\)?"),
     0x8000: re.compile(rb"(?i)~0xffffu?|~65535u?|0xffff0000u?|-65536|\(?~0u?<<16\)?|\(?-1<<16\)?"),
 }
-#: Conditions that ask for the sign: by its bit, or with that shifted to the end.
+#: Conditions that test the sign: by its bit, or after shifting it to the lowest bit.
 _ASKS_SIGN = re.compile(
     rb"(?i)(?:(?P<x>[A-Za-z_][\w.\[\]]*)\)*&\(*|\(*(?P<shifted>[A-Za-z_][\w.\[\]]*)>>)(?P<bit>0x80(?:00)?|128|32768|7|15)u?\b"
 )
-#: What puts bits above the sign in, or takes what the sign stands for away.
+#: Code that sets the bits above the sign, or subtracts their value.
 _PUTS_SIGN = {
     0x80: re.compile(rb"(?i)~\(?0xff\b|~\(?0xffu\b|~255\b|0xffffff00|-=?256\b|-=?0x100\b|(?:~0u?|-1)\)?<<8\b"),
     0x8000: re.compile(rb"(?i)~\(?0xffffu?\b|~65535\b|0xffff0000|-=?65536\b|-=?0x10000\b|(?:~0u?|-1)\)?<<16\b"),
@@ -73,7 +73,7 @@ _GIVEN = frozenset(("init_declarator", "assignment_expression", "return_statemen
 
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
-    """Yield a finding per difference under its own condition, and per sign that is put in by OR."""
+    """Yield a finding per difference under its own condition, and per sign that is set by OR."""
     if not _MAY_BE.search(source.code):
         return
     for function in Kernels.of(project).functions(source):
@@ -88,12 +88,12 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
 
 
 def _plain(function: Function, node: Node) -> bytes:
-    """The text of an expression without blanks and the parentheses around it."""
+    """Return the text of an expression without blanks and outer parentheses."""
     return b"".join(function.text(bare(node)).split())
 
 
 def _clamp(function: Function, call: Node) -> Iterator[Finding]:
-    """`min(length, bound - n)` where n was asked to be below the bound, and the result is 0 elsewhere."""
+    """Rewrite `min(length, bound - n)` where n is tested to be below the bound, and the result is 0 otherwise."""
     given = arguments(call)
     if len(given) != 2:
         return
@@ -134,13 +134,15 @@ def _callee(call: Node) -> Node:
 
 
 def _has_comment(function: Function, node: Node) -> bool:
-    """Whether a comment stands in it, which an edit would take away."""
+    """Return whether the node contains a comment, which an edit would remove."""
     source = function.source
     return source.text[node.start_byte : node.end_byte] != source.code[node.start_byte : node.end_byte]
 
 
 def _guard(function: Function, call: Node, n: bytes, bound: bytes) -> Node | None:
-    """The statement or expression that makes the call only if n is below the bound, and is 0 or nothing otherwise."""
+    """Return the statement or expression that makes the call only if n is below the bound, and is 0 or nothing
+    otherwise.
+    """
     for condition in function.conditions(call):
         if condition.taken is None or condition.loop:
             continue
@@ -173,7 +175,7 @@ def _guard(function: Function, call: Node, n: bytes, bound: bytes) -> Node | Non
 
 
 def _guarded(function: Function, call: Node) -> Iterator[Finding]:
-    """Yield other forms, where the kernel has another clamp of the same number: they have no plain rewrite."""
+    """Report other forms if the kernel has another clamp of the same number; they have no simple rewrite."""
     given = arguments(call)
     for each in given if len(given) == 2 else ():
         for bound, n in _subtracted(function, each):
@@ -195,7 +197,7 @@ def _guarded(function: Function, call: Node) -> Iterator[Finding]:
 
 
 def _subtracted(function: Function, expression: Node) -> Iterator[tuple[bytes, bytes]]:
-    """Yield what is subtracted from what in an expression, or in what a variable there was made of."""
+    """Yield the operands of each subtraction in an expression, or in the initial value of a variable in it."""
     for node in nodes(expression, frozenset(("binary_expression",))):
         left, right = (node.child_by_field_name(side) for side in ("left", "right"))
         if left is not None and right is not None and operator_of(node, function.source.code) == "-":
@@ -208,7 +210,7 @@ def _subtracted(function: Function, expression: Node) -> Iterator[tuple[bytes, b
 
 
 def _implies(function: Function, expression: Node, taken: bool, n: bytes, bound: bytes) -> bool:
-    """Whether a condition that holds, or does not if not `taken`, says that n is at most the bound."""
+    """Return whether a condition that is true, or false if not `taken`, implies that n is at most the bound."""
     expression = bare(expression)
     if expression.type != "binary_expression":
         return False
@@ -235,7 +237,7 @@ def _clamped_elsewhere(function: Function, call: Node, n: bytes) -> bool:
 
 
 def _below(function: Function, expression: Node, n: bytes, bound: bytes) -> bool | None:
-    """Whether `expression` says that n is below the bound; None if it speaks of something else."""
+    """Return whether `expression` states that n is below the bound; None if it is about something else."""
     expression = bare(expression)
     if expression.type != "binary_expression":
         return None
@@ -264,7 +266,7 @@ def _unsigned_text(function: Function, text: bytes) -> bool:
 
 
 def _sign(function: Function, node: Node) -> Iterator[Finding]:
-    """`x & 0x80 ? x | ~0xff : x`, or the same as an `if` without `else`."""
+    """Rewrite `x & 0x80 ? x | ~0xff : x`, or the same as an `if` without `else`."""
     condition = node.child_by_field_name("condition")
     if condition is None:
         return
@@ -292,7 +294,7 @@ def _sign(function: Function, node: Node) -> Iterator[Finding]:
 
 
 def _sign_otherwise(function: Function, node: Node) -> Iterator[Finding]:
-    """Other forms of the same: by `else`, `x + (x & 0x80 ? ~0xff : 0)`, `x -= 256`; how to write it depends on them."""
+    """Report other forms of it: with `else`, `x + (x & 0x80 ? ~0xff : 0)`, `x -= 256`; the rewrite depends on them."""
     condition = node.child_by_field_name("condition")
     if condition is None:
         return
@@ -306,7 +308,7 @@ def _sign_otherwise(function: Function, node: Node) -> Iterator[Finding]:
     if not _PUTS_SIGN[bit].search(rest) or _has_sign(function, x):
         return
     sides = [node.child_by_field_name(side) for side in ("consequence", "alternative")]
-    # On the other side it is x as it was, or nothing is added.
+    # In the other branch x is unchanged, or nothing is added.
     left = re.compile(rb"(?:else)?\{?(?:[\w.\[\]]+=)?\(?(?:" + re.escape(x) + rb"|0[uU]?)\)?;?\}?")
     if sides[1] is not None and not any(
         left.fullmatch(b"".join(function.text(side).split())) for side in sides if side is not None
@@ -321,7 +323,7 @@ def _sign_otherwise(function: Function, node: Node) -> Iterator[Finding]:
 
 
 def _value(function: Function, node: Node, x: bytes) -> Node | None:
-    """Return the value of x where the condition holds, if x does not change otherwise: the `|` or the `|=` of it."""
+    """Return the value of x under the condition, the `|` or the `|=`, if x does not change otherwise."""
     then, other = (node.child_by_field_name(side) for side in ("consequence", "alternative"))
     if then is None:
         return None
@@ -342,7 +344,7 @@ def _value(function: Function, node: Node, x: bytes) -> Node | None:
 
 
 def _is_or(function: Function, value: Node, x: bytes, bit: int) -> bool:
-    """Whether it is `x | above` or `x |= above`, where `above` is all bits above the sign."""
+    """Return whether it is `x | above` or `x |= above`, where `above` is all bits above the sign."""
     if operator_of(value, function.source.code) not in ("|", "|="):
         return False
     operands = (value.child_by_field_name(side) for side in ("left", "right"))
@@ -351,14 +353,14 @@ def _is_or(function: Function, value: Node, x: bytes, bit: int) -> bool:
 
 
 def _has_sign(function: Function, x: bytes) -> bool:
-    """Whether x is declared with as few bits as it has, and signed: then the OR changes nothing."""
+    """Return whether x is declared as a signed type of that size: then the OR changes nothing."""
     return (
         re.search(_SIGNED_BYTES + rb"[\w\s,=*&]*\b" + re.escape(x) + rb"\b", function.text(function.node)) is not None
     )
 
 
 def _bit(function: Function, asked: Node) -> tuple[bytes, int]:
-    """Return the operands of `x & 0x80`: x, as text, and the number of the bit; empty for other expressions."""
+    """Return the operands of `x & 0x80`: x as text, and the number of the bit; empty for other expressions."""
     if asked.type == "binary_expression" and operator_of(asked, function.source.code) == "!=":
         right = asked.child_by_field_name("right")
         left = asked.child_by_field_name("left")

@@ -4,9 +4,10 @@
 A kernel may have a branch of its own for AMD, in which it votes on up to 64 lanes, but count lanes by a helper, a
 constant or a group of 32. On GPUs with wavefronts of 64 lanes there are then two leaders, and each adds the votes of
 both halves. Nothing is changed, because the code does not show which of the two is meant. Uses are followed through
-functions, macros and constants, over the whole component. They are seen as the other passes leave them: with warps of
-32 lanes wherever CUDA's intrinsics had them. If blocks have rows of 32 threads, `threadIdx.x` is the lane in CUDA, but
-not in a wavefront that has two of the rows.
+functions, macros and constants, over the whole component, in the code that the other passes wrote: with warps of 32
+lanes where CUDA's intrinsics had them. If blocks have rows of 32 threads, `threadIdx.x` is the lane in CUDA, but not in
+a wavefront that has two of the rows. Hosts that count by a constant of 32 for kernels that calculate with
+`warpSize`, and blocks of 32 threads of such kernels, are reported as well.
 """
 
 from __future__ import annotations
@@ -17,12 +18,13 @@ from hipport.core.finding import Certainty, Finding
 from hipport.engine.pipeline import Pass
 from hipport.program.project import Project
 from hipport.syntax.cpp import Cpp
+from hipport_passes.device.waves.host_sizes import of_hosts
 from hipport_passes.device.waves.marks import Mark, mixed
 from hipport_passes.device.waves.rows import taken_for_lanes
 
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
-    """Yield a finding for the first place of each function, macro or constant that counts on wavefronts."""
+    """Yield a finding for the first place of each function, macro or constant that relies on wavefronts."""
     for native, logical, user in project.component(source).fact(mixed):
         if native.definition.source is not source:
             continue
@@ -40,10 +42,24 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
             "for the lane, or count by 32 lanes (hipport::ballot)"
         )
         yield Finding(lane.span, "rows", message, certainty=Certainty.MANUAL)
+    for host in of_hosts(source, project):
+        if host.blocks:
+            message = (
+                f"{host.place.text} in {host.place.definition.name}: the program launches blocks of 32 threads, which "
+                "are half of a wavefront of 64 lanes: launch a multiple of the device's warpSize, or count by 32 "
+                "lanes (hipport::warp_size)"
+            )
+        else:
+            message = (
+                f"{host.place.text} in {host.place.definition.name} is 32 on the host, and "
+                f"{_where(host.native, source)} is the device's wavefront, which may have 64 lanes: ask the device for "
+                "its warpSize, or count by 32 lanes in the kernel, too (hipport::warp_size)"
+            )
+        yield Finding(host.place.span, "host", message, certainty=Certainty.MANUAL)
 
 
 def _where(mark: Mark, source: Cpp) -> str:
-    """Say what stands at a mark, in what, and on which line of which file."""
+    """Return a description of a mark: the code, its function, file and line."""
     of = mark.definition
     place = f"line {mark.line}" if of.source.path == source.path else f"{of.source.path.as_posix()}, line {mark.line}"
     return f"{mark.text} in {of.name} ({place})"

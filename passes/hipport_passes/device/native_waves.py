@@ -39,7 +39,7 @@ from hipport_passes.device.wide_warps.widening_notes import NATIVE, Work
 
 _ASKS = re.compile(rb"(?://|/\*)[^\r\n]*?\bhipport:[ \t]*warp=(native|logical32)\b")
 _ASKS_NATIVE = re.compile(rb"\bhipport:[ \t]*warp=native\b")
-# What acts on 32 lanes: hipport's, and CUDA's names that become hipport's.
+# Operations on 32 lanes: hipport's, and CUDA's names that become hipport's.
 _NARROW = re.compile(rb"\bhipport::(?!native\b)\w+|(?<![\w:.])__\w+")
 _ASSUMED = (
     "assumes that blocks have a multiple of 64 threads, that no number of warps is written out, and that results do "
@@ -92,11 +92,11 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
             yield Finding(_name_span(function), "parted", message, certainty=Certainty.MANUAL)
 
 
-# ---- who is asked
+# ---- the request
 
 
 def _asked(source: Cpp, project: Project) -> bool:
-    """Whether anything in the files that belong together asks for native waves."""
+    """Return whether anything in the component asks for native waves."""
     target = project.target
     return (
         target.warp == "native"
@@ -110,7 +110,7 @@ def _asking(source: Cpp) -> frozenset[bool]:
 
 
 def _is_native(function: Function, project: Project) -> bool:
-    """Whether a function that nothing else calls is to be widened: its own comment, the file's, or the target says."""
+    """Return whether a function without callers is widened: by its comment, the file's comment, or the target."""
     source = function.source
     in_front, top = _in_front(function), _top(source)
     asks = _ASKS.findall(source.text, *in_front) or _ASKS.findall(source.text, *top)
@@ -120,24 +120,24 @@ def _is_native(function: Function, project: Project) -> bool:
 
 
 def _in_front(function: Function) -> tuple[int, int]:
-    """Return where comments stand that are about a function."""
+    """Return the span of the comments about a function."""
     source, start, parent = function.source, function.node.start_byte, function.node.parent
     if parent is not None and parent.type == "template_declaration":
         start = parent.start_byte
-    # Comments are blank in the code; one behind other code is about that.
+    # Comments are blank in the code; one after other code on its line is about that code.
     end = len(source.code[:start].rstrip())
     line = source.text.find(b"\n", end, start) if end else 0
     return (line, start) if line >= 0 else (start, start)
 
 
 def _top(source: Cpp) -> tuple[int, int]:
-    """Return where comments stand that are about the whole file: in front of any code."""
+    """Return the span of the comments about the whole file: those before any code."""
     first = re.search(rb"\S", source.code)
     return 0, first.start() if first else 0
 
 
 def _unheard(source: Cpp, project: Project) -> Iterator[Span]:
-    """Yield the comments that ask for whole wavefronts where nobody looks for one."""
+    """Yield the comments that ask for whole wavefronts at a place without effect."""
     heard = [_top(source), *(_in_front(function) for function in Kernels.of(project).functions(source))]
     for match in _ASKS_NATIVE.finditer(source.text):
         comment = not source.code[match.start() : match.end()].strip() and not source.quoted(match.start())
@@ -152,21 +152,21 @@ def _unheard(source: Cpp, project: Project) -> Iterator[Span]:
 class _Plan:
     widened: dict[Function, Work]
     refused: dict[Function, list[str]]
-    #: What second versions of functions are called, which others call on warps of 32 lanes.
+    #: The names of second versions of functions, which other functions call on warps of 32 lanes.
     twins: dict[bytes, bytes]
-    #: What an earlier run has widened, and upstream has changed since.
+    #: Functions that an earlier run widened, and upstream has changed since.
     mixed: dict[Function, list[str]]
-    #: What an earlier run has made a second version of, or calls one, and only one of the two is upstream's now.
+    #: Functions with a second version from an earlier run, or calling one, of which upstream has changed only one.
     parted: dict[Function, str]
 
 
 def _plans(kernels: Kernels) -> dict[object, _Plan]:
-    """The plans that were asked for, by the first file of their component."""
+    """Return the cache of plans, by the first file of their component."""
     return {}
 
 
 def _plan(source: Cpp, project: Project) -> _Plan:
-    # With the kernels, which forget what they know when they are pickled: plans have trees in them.
+    # Kept with the kernels, which drop their facts when they are pickled: plans contain syntax trees.
     known = Kernels.of(project).fact(_plans)
     key = project.component(source)[0].path
     if key not in known:
@@ -182,16 +182,17 @@ def _planned(source: Cpp, project: Project) -> _Plan:
     for function in device:
         by_name.setdefault(function.name, []).append(function)
     asked = {function: _is_native(function, project) for function in device}
-    # What nothing here calls may be called from elsewhere, with warps of 32 lanes unless its file says otherwise.
+    # A function without callers here may be called from elsewhere, with warps of 32 lanes unless its file asks
+    # otherwise.
     roots = {f: native for f, native in asked.items() if f.kernel or (not native and not kernels.callers(f))}
     reached = {root: _reached(root, by_name) for root in roots}
-    # Without an intrinsic or a size of warps, 32 is only a number.
+    # Without an intrinsic or a warp size, 32 is only a number.
     macros = project.union_over(source, macros_of_warps)
     roots = {root: native and any(_has_warps(f, macros) for f in reached[root]) for root, native in roots.items()}
     wide = {function for root, native in roots.items() if native for function in reached[root]}
     flow = Masks(project, source, wide)
     works = {function: Widening(function, flow, project).work() for function in device if function in wide}
-    # What has edits in it, or calls what has: with kernels of 32 lanes it is shared by way of a second version.
+    # Functions with edits, and their callers: shared with kernels of 32 lanes, they need a second version.
     wider = {f for f in wide if any(works[each].edits for each in _reached(f, by_name))}
     single = {f for f in wider if can_have_twin(f, works[f], files)}
     refused: dict[Function, list[str]] = {}
@@ -235,7 +236,7 @@ def _planned(source: Cpp, project: Project) -> _Plan:
 
 
 def _mixed(device: Iterable[Function], by_name: dict[bytes, list[Function]]) -> Iterator[tuple[Function, list[str]]]:
-    """Yield the functions on whole wavefronts that have, or call, something that is on 32 lanes."""
+    """Yield the functions on whole wavefronts that contain or call code for 32 lanes."""
     for function in device:
         if NATIVE in function.text(function.body):
             places = [

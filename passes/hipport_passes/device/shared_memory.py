@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Report shared memory beyond the size that a block has on AMD: 64 KiB, and 160 KiB on gfx950.
+"""Report shared memory beyond a block's limit on AMD: 64 KiB, and 160 KiB on gfx950.
 
 CUDA's blocks have 48 KiB, and up to 227 KiB where `cudaFuncSetAttribute` asks for it. The pass finds arrays in
 `__shared__` variables of a function, the third argument of a launch, and the size that the attribute is set to, if
 they are constants, or variables that were declared with one and not changed. Static arrays that are too large do not
-compile for AMD. The others fail at run time, and only a later call reports a launch that failed.
+compile for AMD. The others fail at run time, and only a later call reports the failed launch.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from hipport.syntax.cpp import Cpp, within
 from hipport.syntax.cuda import launches
 from hipport.syntax.declarations import heads
 
-# LLVM, AMDGPU usage guide: local memory of a work-group, in bytes; gfx950 has more than all others.
+# LLVM, AMDGPU usage guide: local memory of a work-group, in bytes; only gfx950 has more.
 _BYTES = 65536
 _BYTES_OF = {"gfx950": 163840}
 _ATTRIBUTE = frozenset((b"cudaFuncSetAttribute", b"hipFuncSetAttribute"))
@@ -35,7 +35,7 @@ _ARRAY = re.compile(
 
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
-    """Yield a finding per function, launch and attribute that asks for more than one of the targets has."""
+    """Yield a finding per function, launch and attribute that requests more than one of the targets has."""
     if b"__shared__" in source.code:
         yield from _arrays(source, project)
     for span, _ in source.names(_ATTRIBUTE, _CALL):
@@ -57,13 +57,13 @@ def _checked(source: Cpp, project: Project, span: Span, kind: str) -> Iterator[F
 
 
 def _given(source: Cpp, use: Span) -> bytes | None:
-    """Return what a variable of the function was declared with, if it can be nothing else where it is used."""
+    """Return the initial value of a function's variable, if it certainly still has it at the use."""
     name = source.code[use.start : use.end].strip()
     if not _NAME.fullmatch(name):
         return None
     code = source.code[: use.start]
     declared = list(
-        # Perhaps behind others, or in front of them.
+        # With or without other declarators before and after it.
         re.finditer(
             rb"\b(?:int|unsigned|size_t|long|auto|u?int\d+_t)\s+(?:[^;{}]*,\s*)?" + name + rb"\s*=\s*([^;,]+)[;,]", code
         )
@@ -75,7 +75,7 @@ def _given(source: Cpp, use: Span) -> bytes | None:
     for bracket in re.findall(rb"[{}]", between):
         depth += 1 if bracket == b"{" else -1
         if depth < 0:
-            return None  # that one was another block's
+            return None  # The variable belongs to another block.
     changed = rb"(?:\+\+|--|&)\s*\b" + name + rb"\b|\b" + name + rb"\b\s*(?:\+\+|--|(?:[-+*/%&|^]|<<|>>)?=(?!=))"
     return None if re.search(changed, between) else declared[-1][1]
 
@@ -92,18 +92,18 @@ def _too_much(source: Cpp, project: Project, span: Span, kind: str, amount: int)
 
 
 def _arrays(source: Cpp, project: Project) -> Iterator[Finding]:
-    """Find functions whose arrays are too large together."""
+    """Find functions whose arrays are together too large."""
     found: list[tuple[re.Match[bytes], int]] = []
     for match in _ARRAY.finditer(source.code):
         amount = size(match["type"])
         for extent in re.findall(rb"\[([^\[\]]+)\]", match["extents"]):
             number = value(source, project, extent)
             amount = None if amount is None or number is None else amount * number
-        # Branches of an #if are not there together.
+        # The branches of an #if exclude each other.
         if amount is not None and not within(match.start(), source.conditional):
             found.append((match, amount))
     if sum(amount for _, amount in found) <= _BYTES:
-        return  # However they are divided among functions.
+        return  # The sum is within the limit, however it is divided among functions.
     totals: dict[int, int] = {}
     for match, amount in found:
         function = _function(source, match.start())
@@ -114,7 +114,7 @@ def _arrays(source: Cpp, project: Project) -> Iterator[Finding]:
 
 
 def _function(source: Cpp, offset: int) -> int:
-    """Return where the function that `offset` is in starts, 0 for none."""
+    """Return the start of the function around `offset`, 0 if there is none."""
     return min((head.start for head in heads(source, offset)), default=0)
 
 

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Report fetches from textures and accesses to surfaces where a target has no units for them: the gfx940 series, MI300.
+"""Report texture fetches and surface accesses for targets without units for them: the gfx940 series, MI300.
 
 They do not compile for those GPUs, and creating a texture fails there. On gfx90a, creating a texture of floats with
-linear filtering fails: it is reported where the filter is requested, for GPUs without units too if the program has no
-fetch that is reported. For all other targets they stay, except accesses to surfaces: HIP's functions take no mode for
-coordinates outside, and have no overload that returns the value.
+linear filtering fails: it is reported where the filter is requested; for GPUs without units, only if the program has no
+reported fetch. For all other targets they stay, except some surface accesses: HIP's functions take no boundary mode,
+and have no overload that returns the value.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def _table() -> tuple[LibraryNames, dict[bytes, str], frozenset[str]]:
 
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
-    """Yield a finding per fetch and access, one for each line."""
+    """Yield a finding per line with fetches or accesses."""
     names, advice, lacking = _table()
     archs = [arch for arch in project.target.archs if arch.partition(":")[0] in lacking]
     yield from _filters(source, project, archs)
@@ -113,7 +113,7 @@ def _filters(source: Cpp, project: Project, without_units: list[str]) -> Iterato
 
 
 def _fetches(source: Cpp) -> frozenset[bytes]:
-    """The words of the file that fetch, as far as names tell."""
+    """Return the words of the file that fetch, judged by their names."""
     return frozenset(source.words & _table()[1].keys())
 
 

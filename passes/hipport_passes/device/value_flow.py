@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Follow values in C++: through assignments, members, arguments, results of functions, pairs and launches.
 
-A program's files are read together, by names; nothing is evaluated. Members are told apart by their names alone,
-whatever they are members of, and what a function is given counts for all its calls.
+A program's files are read together, by names; nothing is evaluated. Members are identified by their names alone,
+whatever their class, and the arguments of all calls of a function are joined.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from hipport.analysis.word_index import Holders
 from hipport.program.project import Component
 from hipport.syntax.cpp import Cpp
 
-#: A place that a value is in: its kind, its name, and where its function begins, or which parameter it is.
+#: A place that may hold a value: its kind, its name, and the start of its function, or the index of the parameter.
 Place = tuple[str, bytes, int]
 _Said = TypeVar("_Said")
 
@@ -36,14 +36,14 @@ _NEW = re.compile(rb"new\s+(?:\([^()]*\)\s*)?(?:\w+\s*::\s*)*(\w+)")
 _ASSIGNED = re.compile(
     rb"(?P<target>(?<![\w\])])(?:[\w\]\)]+\s*(?:\.|->)\s*)*\b(?!auto\b)\w+|\*\s*\w+|\[[\w\s,]+\]|\btie\s*\([\w\s,.>-]+\))\s*(?:\[[^\]=;]*\]\s*)?=(?!=)(?P<value>[^;]+)"
 )
-# With brackets in its brackets: what a constructor is given is none of what it gives its members.
+# The pattern allows nested parentheses: a constructor's arguments are not those of its members' initializers.
 _MADE = re.compile(
     rb"\b(?P<name>[A-Za-z_]\w*)\s*(?P<open>[({])"
     rb"(?P<value>(?:[^;{}()]|\((?:[^;{}()]|\((?:[^;{}()]|\([^;{}()]*\))*\))*\))*)[)}]\s*[;,{]"
 )
-# `thrust::device_vector<int> w(v)` has memory of its own.
+# `thrust::device_vector<int> w(v)` copies into memory of its own.
 _COPIES = re.compile(rb"\b(?:device|host)_vector\s*<[^;{}()]*>\s*\Z")
-# What goes into a container is read from it again.
+# A value that is put into a container is read from it again.
 _PUT = re.compile(rb"\b(\w+)\s*(?:\.|->)\s*(?:push(?:_back)?|emplace(?:_back)?|insert|store|assign)\s*\(")
 # `[device, number = properties.major] (…) { … }`
 _CAPTURED = re.compile(rb"[\[,]\s*&?(?P<target>\w+)\s*=(?!=)\s*(?P<value>[^][,=;{}]+)(?=(?:,[^][;{}]*)?\]\s*[({])")
@@ -52,7 +52,7 @@ _LAUNCH = re.compile(rb"\b(\w+)\s*(?:<[^<>;]*>\s*)?<<<[^;]*?>>>\s*\(")
 _LAUNCHED = re.compile(rb"\b(?:cuda|hip)LaunchKernel(?:GGL)?\s*\(")
 CALL = re.compile(rb"\b([A-Za-z_]\w*)\s*(?:<[^<>;(){}]*>\s*)?\(")
 _ARRAY = re.compile(rb"\b(\w+)\s*\[[^\]]*\]\s*=\s*\{([^;]*)\}")
-# What holds a pointer, and PyTorch's views, whose memory is the tensor's.
+# Objects that hold a pointer, and PyTorch's views, whose memory is the tensor's.
 _HOLDS = frozenset(
     b"get data begin pointer ptr data_ptr mutable_data_ptr const_data_ptr packed_accessor32 packed_accessor64 accessor "
     b"contiguous view reshape flatten slice select narrow squeeze unsqueeze detach".split()
@@ -65,7 +65,7 @@ NO_CALL = frozenset(b"if for while switch return sizeof alignof decltype defined
 
 
 def ways(source: Cpp) -> Ways:
-    """Return where values go in a file: a fact of it."""
+    """Return the flow of values in a file. A fact of the file."""
     return source.fact(_ways)
 
 
@@ -74,13 +74,13 @@ def _ways(source: Cpp) -> Ways:
 
 
 def reached(component: Component, start: Mapping[Place, _Said]) -> dict[Place, _Said]:
-    """Return the places that values reach from some places of the program, with the facts about those."""
+    """Return the places that values reach from some places of the program, with the facts about these."""
     holders = Holders([each for each in component if isinstance(each, Cpp)])
     found = dict(start)
     waiting = deque(found)
     while waiting:
         place = waiting.popleft()
-        # A value goes on from a place only where its name stands: most files need not be read for it.
+        # A value leaves a place only where its name occurs: most files need not be read for it.
         for file in holders.of({place[1]}):
             for other in ways(file).following.get(place, ()):
                 if other not in found:
@@ -90,11 +90,11 @@ def reached(component: Component, start: Mapping[Place, _Said]) -> dict[Place, _
 
 
 class Ways:
-    """The flow of values in a file, and the values that a read member has there."""
+    """The flow of values in a file, and the places that its members are read into."""
 
     def __init__(self, source: Cpp) -> None:
         self.source = source
-        #: Where members go by their names: with what they are read of.
+        #: The targets of members by name, each with the object that it is read from.
         self.read: dict[bytes, list[tuple[bytes, Place]]] = {}
         self.edges: list[tuple[Place, Place]] = []
         self.named = frozenset(function.name for function in functions(source))
@@ -116,7 +116,7 @@ class Ways:
 
     @cached_property
     def following(self) -> Mapping[Place, list[Place]]:
-        """The targets of values from each place."""
+        """Return the targets of values from each place."""
         following: dict[Place, list[Place]] = {}
         for one, other in self.edges:
             following.setdefault(one, []).append(other)
@@ -135,10 +135,10 @@ class Ways:
                 return (f"local of {self.source.path}", name, start)
         return ("member", name, 0)
 
-    # What expressions lead from
+    # Sources of expressions
 
     def roots(self, function: Function | None, text: bytes, depth: int = 0) -> Iterator[Place]:
-        """Yield the places that the value of an expression is one of, or leads from."""
+        """Yield the places that the value of an expression comes from, or is derived from."""
         text = text.strip()
         if depth > 6 or not text or len(text) > 400:
             return
@@ -178,7 +178,7 @@ class Ways:
             yield ("variable", match[1], 0)
 
     def target(self, function: Function | None, text: bytes) -> list[Place]:
-        """The places that something is put into: what `&p`, `*p`, `s->p` or `[p, n]` is."""
+        """Return the places that an assignment to the expression changes: of `&p`, `*p`, `s->p` or `[p, n]`."""
         text = text.strip().removeprefix(b"std::addressof")
         while (inner := _uncast(text)) != text:
             text = inner
@@ -201,7 +201,7 @@ class Ways:
             if root[0] == "member":
                 self.read.setdefault(root[1], []).append((value, target))
 
-    # What a file says
+    # The contents of a file
 
     def arguments(self, opening: int) -> list[bytes]:
         return [self.source.code[each.start : each.end] for each in self.source.arguments(opening) or ()]
@@ -220,7 +220,7 @@ class Ways:
                 self._assigned(function, other)
 
     def _made(self, function: Function | None, match: re.Match[bytes]) -> None:
-        """`T* p(make());`, `T* p{make()};`, and what a constructor puts into members: `: p(make()), n(0) {`."""
+        """Read `T* p(make());`, `T* p{make()};`, and the initializers of a constructor: `: p(make()), n(0) {`."""
         if match["name"] not in NO_CALL and not _COPIES.search(self.source.code, match.start() - 200, match.start()):
             self._flow(function, match["value"], self.place(function, match["name"]))
 
@@ -241,7 +241,7 @@ class Ways:
             for index, value in enumerate(given[5:]):
                 self._flow(function, value, ("parameter", kernel[-1], index))
         elif kernel and function is not None:
-            # The arguments are an array of the addresses of variables.
+            # The arguments are an array with the addresses of variables.
             words = {word for value in given[1:] for word in re.findall(rb"\w+", value)}
             for array in _ARRAY.finditer(self.source.code, function.body.start_byte, match.start()):
                 for index, value in enumerate(_split(array[2]) if array[1] in words else ()):
@@ -261,7 +261,7 @@ class Ways:
 
 
 def _gives_back(function: Function, index: int) -> bool:
-    """Say whether what a function puts into a parameter is the caller's: a pointer to it, or a reference."""
+    """Return whether a store to a parameter reaches the caller: the parameter is a pointer or a reference."""
     if function.takes_reference(index):
         return True
     name = function.parameters[index]
@@ -287,7 +287,7 @@ def _closing(text: bytes, opening: int) -> int:
 
 
 def _parts(text: bytes) -> Sequence[bytes] | None:
-    """Return the expressions whose values an expression has: of a cast, of `{a, b}`, of `c ? a : b`; else None."""
+    """Return the expressions that an expression may take its value from (cast, `{a, b}`, `c ? a : b`); else None."""
     inner = _uncast(text)
     if inner != text:
         return [inner]
@@ -300,7 +300,7 @@ def _parts(text: bytes) -> Sequence[bytes] | None:
 
 
 def _within(text: bytes) -> bytes:
-    """Return a text up to the bracket that closes what it stands in: `[n = x](int y) { … }`."""
+    """Return a text up to the bracket that closes the one around it: `[n = x](int y) { … }`."""
     depth = 0
     for match in re.finditer(rb"[][(){}]", text):
         depth += 1 if match[0] in b"[({" else -1
@@ -310,7 +310,7 @@ def _within(text: bytes) -> bytes:
 
 
 def _split(text: bytes) -> list[bytes]:
-    """The parts of a list, at the commas that are in no brackets."""
+    """Return the parts of a list, split at the commas outside of brackets."""
     parts, depth, start = [], 0, 0
     for i, byte in enumerate(text):
         depth += (byte in b"([{<") - (byte in b")]}>")
@@ -321,7 +321,7 @@ def _split(text: bytes) -> list[bytes]:
 
 
 def _uncast(text: bytes) -> bytes:
-    """Return what is cast, or in brackets, at the outermost; the text itself where it is neither."""
+    """Return the operand of an outer cast or parentheses; the text itself if there is neither."""
     named = _NAMED_CAST.match(text)
     if named is not None and _closing(text, named.end()) == len(text) - 1:
         return text[named.end() + 1 : -1].strip()

@@ -3,16 +3,16 @@
 
 `__shfl_down_sync(mask, v, 16)` becomes `hipport::shfl_down_sync(mask, v, 16)`: names change; arguments, masks and
 result types do not, so code with 32-bit masks stays right. The name alone decides, so macros, wrappers and templates
-are reached.
+are included.
 
 CUDA requires that all lanes that a mask names and that have not exited execute the intrinsic with that mask, and makes
 them wait for each other. AMD's compilers make lanes converge where the branches on which they diverged join. A call
 therefore has all active lanes of one branch and one iteration, and the helper, which does not wait, means the same:
-SAFE. It is REVIEW if lanes of one mask could meet on CUDA though they are separate on AMD: in calls in both branches
-of a divergent `if`, in calls under conditions of their own, and in a call that lanes reach in different iterations of
-a loop. Functions and macros are followed. It stays SAFE if the mask was determined in that branch or iteration. A mask
-that names inactive lanes is undefined in CUDA too, and stays. A mask of fewer lanes, for example 28, is REVIEW with a
-shuffle by a distance, which may lead out of it.
+SAFE. It is REVIEW if lanes of one mask could meet on CUDA but are separate on AMD: in calls in both branches of a
+divergent `if`, in calls under different conditions, and in a call that lanes reach in different iterations of a loop.
+Functions and macros are followed. It stays SAFE if the mask was determined in that branch or iteration. A mask that
+names inactive lanes is undefined in CUDA too, and stays. A mask of fewer lanes, for example 28, is REVIEW with a
+shuffle by a distance, which may read outside of it.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ from hipport_passes.device.waves.sizes import sizes_of_wavefronts
 _TABLE = Path(__file__).with_suffix(".toml")
 
 _MACRO = re.compile(rb"#[ \t]*define\b")
-# A name that a macro pastes together: what it begins with, and what it is given.
+# A name that a macro pastes together: its prefix, and the argument.
 _PASTED = re.compile(rb"(?<![\w#])(?<!#[ \t])(__(?:[a-z]\w*)?)[ \t]*##[ \t]*(\w+)[ \t]*##[ \t]*(\w*_sync)\b")
-# A part of such a name, and macros, which may put together what they are given, or have others do so.
+# A part of such a name; and function-like macros, which may paste their arguments, or pass them to others.
 _PART = re.compile(rb"(?<!\w)(?:_sync|__(?:shfl|match|reduce)_(?:[a-z]+_)?)(?!\w)")
 _FUNCTION_LIKE = re.compile(rb"^[ \t]*#[ \t]*define[ \t]+(\w+)\(", re.M)
 _GIVEN_TO = re.compile(rb"(\w+)[ \t]*\((?:[^();{}]|\([^()]*\))*$")
-# Shuffles from a lane so and so far away.
+# Shuffles by a distance.
 _BY_DISTANCE = re.compile(rb"__shfl_(?:up|down|xor)_sync")
 _OF_WARPS = re.compile(rb"__\w+_sync")
 _FOR_CUDA = re.compile(
@@ -59,7 +59,7 @@ _FOR_HIP = re.compile(
 _OWN_BARRIER = re.compile(rb"^[ \t]*#[ \t]*define[ \t]+__syncwarp\b[^\r\n]*(?:barrier|fence|sync)", re.M)
 
 
-# What these do, lanes do together.
+# Suffixes of collectives.
 _WAITING = (b"_sync", b"__syncwarp")
 _ALL = (1 << LANES) - 1
 _EVERY = re.compile(rb"[\s(]*(?:~\s*0|-\s*1)[^\W\d]{0,3}[\s)]*")
@@ -71,7 +71,7 @@ _COLLECTIVES = Collectives(
     re.compile(rb"__syncthreads\w*"),
 )
 
-# The same in a program that is ported, in whole or in part.
+# The same functions in a program that is ported, completely or partly.
 _SPACE = b"hipport::"
 _PORTED = Collectives(
     re.compile(rb"(?:__)?" + b"(?:" + _COLLECTIVES.names.pattern.replace(b"__", b"") + b")"),
@@ -86,7 +86,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
     already_hip = source.begun_as_hip
     of_wavefronts = already_hip and hip_throughout(source, project)
     need, header, apart = None, None, {}
-    # Somebody's port to AMD already, and right at both sizes: unlike their shuffles and votes, it names no lanes.
+    # A port to AMD already, and right for both wavefront sizes: unlike its shuffles and votes, it names no lanes.
     own_barrier = b"__syncwarp" in source.words and bool(project.declared(source, _own_barriers))
     for span, name in names.uses(source, project):
         if own_barrier and name == b"__syncwarp":
@@ -94,10 +94,10 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         if already_hip and not name.endswith((b"_sync", b"warp", b"mask")):
             continue
         if of_wavefronts and not (name.endswith(b"_sync") and narrow_mask(source, span)):
-            continue  # HIP has it, too, for the whole wavefront, as all of the file is.
+            continue  # HIP has this function too, for the whole wavefront, as the whole file is.
         directive = source.directive(span.start)
         if directive is not None and not _MACRO.match(source.code, directive.start):
-            continue  # `#if __has_builtin(…)`: asked, not used.
+            continue  # `#if __has_builtin(…)` only tests for it.
         if header is None:
             need, header = include(source, project, "warp.h")
             apart = meetings(source, project, _COLLECTIVES)
@@ -125,7 +125,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
 
 
 def _proof(source: Cpp, project: Project, span: Span, name: bytes, apart: Meeting | None) -> tuple[Ground, ...]:
-    """Return what it rests on that the helper means the same: how lanes come to it, and which ones it waits for."""
+    """Return the grounds for the helper meaning the same: how lanes reach it, and for which lanes it waits."""
     kernels = Kernels.of(project)
     if not name.endswith(_WAITING):
         claim = "it is among the lanes that are here, and waits for no others"
@@ -139,7 +139,7 @@ def _proof(source: Cpp, project: Project, span: Span, name: bytes, apart: Meetin
 
 
 def _of_mask(source: Cpp, project: Project, span: Span, name: bytes) -> Iterator[Ground]:
-    """Yield which lanes the mask of a call names."""
+    """Yield the ground about the lanes that the mask of a call names."""
     given = source.given(span.end) or ()
     text = source.code[given[0].start : given[0].end] if given else b""
     at = grounds.place(source, span.start)
@@ -162,7 +162,7 @@ def _of_mask(source: Cpp, project: Project, span: Span, name: bytes) -> Iterator
 
 
 def _in_no_function(source: Cpp, project: Project, span: Span) -> bool:
-    """Whether a text with syntax errors has the place in no function, so that nothing is known of its conditions."""
+    """Return whether, after a syntax error, the place is in no function, so that its conditions are unknown."""
     return bool(source.errors) and not any(
         function.node.start_byte <= span.start < function.node.end_byte
         for function in Kernels.of(project).functions(source)
@@ -170,9 +170,9 @@ def _in_no_function(source: Cpp, project: Project, span: Span) -> bool:
 
 
 def _reads_outside(source: Cpp, project: Project, span: Span, name: bytes) -> str:
-    """Say of a shuffle by a distance what must hold if its mask is a constant that is no group of lanes; else nothing.
+    """Return the assumption of a shuffle by distance whose mask is a constant but no group of lanes; else nothing.
 
-    Such a mask is a slip of the pen at times, `0xfffffff`, and distances that are halved lead out of it.
+    Such a mask may be a typing error, `0xfffffff`, and distances that are halved lead outside of it.
     """
     given = source.given(span.end) if _BY_DISTANCE.fullmatch(name) else None
     said = source.code[given[0].start : given[0].end] if given else b""
@@ -188,7 +188,7 @@ def _reads_outside(source: Cpp, project: Project, span: Span, name: bytes) -> st
 
 
 def _own_barriers(source: Cpp) -> frozenset[bytes]:
-    """The macros of the program's own that are `__syncwarp` for AMD, and a barrier or a fence."""
+    """Return the program's macros that are `__syncwarp` for AMD, and expand to a barrier or a fence."""
     if b"__syncwarp" not in source.text or not source.hip_only:
         return frozenset()
     found = (match for match in _OWN_BARRIER.finditer(source.code) if within(match.start(), source.hip_only))
@@ -202,7 +202,7 @@ def _pasted(source: Cpp, project: Project, helpers: Mapping[bytes, bytes]) -> It
     for match in _PASTED.finditer(source.code):
         start, given, end = match.groups()
         if start in helpers and not source.begun_as_hip:
-            continue  # Found as a name itself.
+            continue  # Found as a complete name.
         if source.ported(match.start()):
             continue
         if not any(name.startswith(start) and name.endswith(end) for name in helpers):
@@ -215,7 +215,7 @@ def _pasted(source: Cpp, project: Project, helpers: Mapping[bytes, bytes]) -> It
             yield Finding(span, "pasted", message, certainty=Certainty.MANUAL)
             continue
         need, header = include(source, project, "warp.h")
-        # `hipport::##op` would paste two things that make none.
+        # `hipport::##op` would paste two tokens that form none.
         new = b"hipport::" + (start[2:] + b"##" if start != b"__" else b"") + given + b"##" + end
         message = (
             f"{said} → {new.decode()}: assumes that its argument makes names of CUDA's intrinsics, and that the "
@@ -236,7 +236,7 @@ def _parts(source: Cpp, project: Project) -> Iterator[Finding]:
         start, end = match.span()
         before = source.code[max(0, start - 200) : start]
         given = _GIVEN_TO.search(before)
-        # Not what others stand in front of: `own_##name##_sync` says how it begins.
+        # Not a suffix that is pasted itself: `own_##name##_sync` shows its beginning.
         pasted = source.code[end:].lstrip(b" \t").startswith(b"##")
         if not pasted and not (given and given[1] in macros):
             continue
@@ -249,7 +249,7 @@ def _parts(source: Cpp, project: Project) -> Iterator[Finding]:
 
 
 def _macros_with_arguments(source: Cpp) -> frozenset[bytes]:
-    """The macros of a file that take arguments; with them `##`, if any pastes."""
+    """Return the function-like macros of a file; with them `##`, if any pastes."""
     found = (
         frozenset(match[1] for match in _FUNCTION_LIKE.finditer(source.code)) if b"#" in source.code else frozenset()
     )
@@ -257,14 +257,14 @@ def _macros_with_arguments(source: Cpp) -> frozenset[bytes]:
 
 
 def _others(source: Cpp) -> frozenset[bytes]:
-    """Names in the file that look like those of intrinsics with a mask, and are none."""
+    """Return names in the file that look like intrinsics with a mask, and are none."""
     return frozenset(source.matched(_OF_WARPS)) - helper_rows(_TABLE)[1].keys()
 
 
 def assumption(source: Cpp, project: Project, meeting: Meeting, offset: int, which: str = "that its mask names") -> str:
-    """Say what must hold for the collective at `offset` to be right; `which` lanes wait for each other there."""
+    """Return the assumption for the collective at `offset` being right; `which` lanes wait for each other there."""
     if meeting.unless:
-        # Where it does not hold, what follows must.
+        # If that condition is false, the rest must hold.
         unless, rest = meeting.unless, meeting._replace(unless="")
         said = assumption(source, project, rest, offset, which).removesuffix(")")
         return f"{said}; they do where {unless})"
@@ -283,12 +283,12 @@ def assumption(source: Cpp, project: Project, meeting: Meeting, offset: int, whi
 
 
 def _macros(source: Cpp, project: Project, helpers: Mapping[bytes, bytes]) -> Iterator[Finding]:
-    """Find macros that are an intrinsic with a mask for CUDA, and for AMD the form without one, for a whole wave."""
+    """Find macros that are an intrinsic with a mask for CUDA, and the form without one for AMD's whole wavefront."""
     code = source.code
     if b"_sync" not in code or not source.hip_only:
         return
     if project.union_over(source, sizes_of_wavefronts):
-        return  # A program that has the wavefront's size for AMD means its shuffles, too.
+        return  # A program with the wavefront's size for AMD means its shuffles, too.
     for_cuda = {match[1]: match[2] for match in _FOR_CUDA.finditer(code) if within(match.start(), source.cuda_only)}
     for match in _FOR_HIP.finditer(code):
         if for_cuda.get(match[1]) != match[2] + b"_sync" or not within(match.start(), source.hip_only):
@@ -305,7 +305,7 @@ def _macros(source: Cpp, project: Project, helpers: Mapping[bytes, bytes]) -> It
 
 
 def kept(source: Cpp, project: Project, part: Span) -> Iterator[Kept]:
-    """Yield the helpers that a part of a file calls already, after an earlier run."""
+    """Yield the helpers that a part of a file already calls after an earlier run."""
     names = {helper.removeprefix(_SPACE): name for name, helper in helper_rows(_TABLE)[1].items()}
     for span, name in source.names(frozenset(names)):
         before = b"".join(source.code[max(part.start, span.start - 2 * len(_SPACE)) : span.start].split())

@@ -4,9 +4,9 @@
 On AMD `warpSize` is the size of the wavefront: 64 on CDNA, where the program's warps still have 32 lanes, and since
 ROCm 7 it is not a constant expression. `hipport::warp_size` is 32 everywhere, and a constant. The member of the
 device's properties changes too where host code computes with it; where it is only printed, it stays. A query of the
-attribute, `cudaDeviceGetAttribute(&size, cudaDevAttrWarpSize, device)`, becomes its answer. In a file that includes
-HIP's headers `warpSize` means the wavefront's size and stays, unless the file's intrinsics now act on 32 lanes. It
-also stays where somebody wrote the program's code for AMD for the whole wavefront, except in functions of 32 lanes and
+attribute, `cudaDeviceGetAttribute(&size, cudaDevAttrWarpSize, device)`, becomes an assignment of 32. In a file that
+includes HIP's headers `warpSize` means the wavefront's size and stays, unless the file's intrinsics now act on 32
+lanes. It also stays if the program's own code for AMD uses the whole wavefront, except in functions of 32 lanes and
 their callers.
 """
 
@@ -32,9 +32,9 @@ from hipport_passes.names.helper_includes import USE, declaring
 
 _WARP_SIZE = LibraryNames(frozenset((b"warpSize",)))
 _WORD = re.compile(rb"\w")
-# In front of the name of a member.
+# The text before the name of a member.
 _MEMBER = re.compile(rb"(?:\.|->)\s*\Z")
-# A question for the attribute. The device is dropped, so what names it must be without effects.
+# A query of the attribute. The edit drops the device expression, so that must have no side effects.
 _SIMPLE = rb"(?:[^(),;{}=+-]|->)*"
 _ATTRIBUTE = re.compile(
     rb"\b(?P<function>cu(?:da)?DeviceGetAttribute|hipDeviceGetAttribute)\s*\(\s*(?P<place>" + _SIMPLE + rb"?)\s*,"
@@ -50,8 +50,12 @@ _STATEMENT_AFTER = re.compile(rb"\s*;")
 _OWN_MEMBER = re.compile(
     rb"\b(?:int|unsigned|size_t|u?int\d+_t|long|short)\s+(?:\w+\s*(?:=[^,;(){}]*)?,\s*)*(warpSize)\s*[;={,]"
 )
-#: Properties of a device, which a program may have beside structures of its own with such a member.
+#: Properties of a device, in programs that may also have structures of their own with such a member.
 _PROPERTIES = re.compile(rb"\b(?:cudaDeviceProp|hipDeviceProp_t)\b(?:\s*const\b)?\s*>?")
+_ALIASES = re.compile(
+    rb"\busing\s+(\w+)\s*=\s*(?:::)?" + _PROPERTIES.pattern + rb"\s*;|"
+    rb"\btypedef\s+(?:struct\s+)?(?:::)?" + _PROPERTIES.pattern + rb"\s+(\w+)\s*;"
+)
 _DECLARED = re.compile(
     rb"[&*\s]*([A-Za-z_]\w*)\s*(?:\[[^\[\]]*\]|\{[^{}]*\})*(?:=(?:\{[^{}]*\}|(?!\{[^{}]*\})[^,;()]|\([^()]*\))*)?\s*(,|[;)])"
 )
@@ -60,18 +64,20 @@ _RETURNED = re.compile(rb"get\w*DeviceProp\w*\s*\([^()]*\)\s*\Z|\bget_device_pro
 _LAST_NAME = re.compile(rb"([A-Za-z_]\w*)\s*(?:\[[^\[\]]*\]|\([^()]*\))*\s*\Z")
 _SIZE = re.compile(rb"\b(?<!::)(?<!\.)(?<!->)warpSize\b")
 _DEFINE = re.compile(rb"#[ \t]*define\b")
-# `int Params::`, in front of the name of a method.
+# `int Params::`, before the name of a method.
 _OF_CLASS = re.compile(rb"(\w+)\s*(?:<[^<>]*>\s*)?::\s*\Z")
+# `&cudaDeviceProp::`, in front of the name.
+_BY_MEMBER = re.compile(rb"&\s*(?:::\s*)?" + _PROPERTIES.pattern + rb"\s*::\s*\Z")
 _ASSIGNED = re.compile(rb"\s*=[^=]")
-# A print is no launch, no shift of a number, and no logarithm.
+# A print is not a launch, not a shift of a number, and not a logarithm.
 _PRINTS = re.compile(
     rb"(?i:printf|\bcout\b|\bprint\w*)|\b(?:LOG(?!2|10)\w*|Log\w*|log(?:ger|ging|_(?!2)\w*))\b|(?<!<)(?<![\duUlL])(?<![\duUlL]\s)<<(?!<)"
 )
-# What is printed as it is: an argument, or what stands between two `<<`, perhaps under a cast.
+# A directly printed value: an argument, or an operand between two `<<`, perhaps under a cast.
 _ALONE_BEFORE = re.compile(rb"(?:,|<<|[\w]\s*\(|static_cast\s*<[^<>]*>\s*\()\s*(?:\(\s*[a-z_ ]+\)\s*)?\Z")
 _ALONE_AFTER = re.compile(rb"\s*\)?\s*(?:,|<<|\)|;)")
 _MACRO = re.compile(rb"#[ \t]*define[ \t]+(\w+)")
-# `constexpr int kWarps = 256 / `, in front of the place.
+# `constexpr int kWarps = 256 / `, before the place.
 _CONSTANT = re.compile(rb"\b(?:constexpr|const)\b[^;{}()<>=]*?\b(\w+)\s*(?:=|\{)[^;{}=]*\Z")
 _SHARED = (
     "outside of functions, in a program that has functions of the whole wavefront and may have others of 32 lanes: "
@@ -88,20 +94,24 @@ _NOT_SEEN = (
     "hipport could not tell whose size this is: if it means the program's warps, which have 32 lanes, write "
     "hipport::warp_size"
 )
+_BY_POINTER = (
+    "who reads this gets the wavefront's size, 64 on gfx9: if it means the program's warps, which have 32 lanes, "
+    "write hipport::warp_size instead"
+)
 _USED_BY_BOTH = (
     "warpSize is the wavefront's for some functions that use this one, and 32 for others: take the number of lanes as "
     "an argument, or write the function twice (hipport::warp_size is 32)"
 )
-#: The edits that include hipport's header, and that.
+#: The edits that include hipport's header, and the header.
 _Helper: TypeAlias = tuple[tuple[Edit, ...], NewFile]
 
 
-#: Kinds of findings whose edits replace an expression with all that is in it.
+#: Kinds of findings whose edits replace a whole expression.
 _WHOLE = ("property", "attribute")
 
 
 def _declared(code: bytes, offset: int, directive: Span | None) -> bytes | None:
-    """Return the name of the macro, or of the constant, that has what stands at `offset` as its value."""
+    """Return the name of the macro or the constant whose value contains `offset`."""
     if directive is not None:
         macro = _MACRO.match(code, directive.start)
         return macro[1] if macro is not None else None
@@ -112,7 +122,7 @@ def _declared(code: bytes, offset: int, directive: Span | None) -> bytes | None:
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
     """Yield a finding per `warpSize` that is CUDA's."""
     found = [*_found(source, project)]
-    # What asks a device goes as a whole: `props[threadIdx.x / warpSize].warpSize`.
+    # A query of a device is replaced as a whole: `props[threadIdx.x / warpSize].warpSize`.
     whole = tuple(sorted(e.span for each in found if each.kind in _WHOLE for e in each.edits if len(e.span)))
     yield from (each for each in found if each.kind in _WHOLE or not within(each.span.start, whole))
 
@@ -122,7 +132,7 @@ def _found(source: Cpp, project: Project) -> Iterator[Finding]:
         return
     need, header = include(source, project, "warp.h")
     helper = ((need,) if need else (), header)
-    # By what hipport's header declares, too, as the include may have got lost.
+    # Names of hipport's header count too, because the include may have been lost.
     if source.begun_as_hip and not _includes(source, "hipport/warp.h") and not _of_logical_warps(source):
         return
     wavefronts = project.component(source).fact(Wavefronts)
@@ -130,26 +140,31 @@ def _found(source: Cpp, project: Project) -> Iterator[Finding]:
     of_pytorch, logical = project.component(source).fact(asked)
     both = (bool(wavefronts) or of_pytorch) and logical
     if (wavefronts or of_pytorch) and not logical:
-        return  # The host asks for what they have.
+        return  # The host's query is for the wavefronts of these functions.
     yield from _attributes(source, both, helper)
     for span, _ in source.names(frozenset((b"warpSize",))):
+        pointer = _BY_MEMBER.search(source.code, max(0, span.start - 60), span.start)
+        if pointer is not None:
+            whole = Span(pointer.start(), span.end)
+            message = f"{source[whole].decode('utf-8', 'replace')}: {_BY_POINTER}"
+            yield Finding(whole, "property", message, (), Certainty.MANUAL)
         if _MEMBER.search(source.code, max(0, span.start - 40), span.start):
             yield from _property(source, project, span, both, helper)
 
 
 def _in_device_code(source: Cpp, project: Project, wavefronts: Wavefronts, helper: _Helper) -> Iterator[Finding]:
-    """Replace the variable of device code, but for functions of the whole wavefront."""
+    """Replace the variable in device code, except in functions for the whole wavefront."""
     code, makes, header = source.code, *helper
     owners = project.union_over(source, _owners)
     for span, _ in _WARP_SIZE.uses(source, project):
         directive = source.directive(span.start)
         if directive is not None and not _DEFINE.match(code, directive.start):
-            continue  # `#ifdef warpSize`: asked, not used.
+            continue  # `#ifdef warpSize` only tests for it.
         method = function_at(source, span.start) if owners or wavefronts else None
         if wavefronts and method is None:
             constant = _declared(code, span.start, directive) or b""
             if not wavefronts.names_in_logical(constant) or wavefronts.names_in_others(constant):
-                # A macro is what it is where it is used.
+                # The value of a macro depends on its uses.
                 if directive is None or wavefronts.names_in_logical(constant):
                     yield Finding(span, "shared", _SHARED, (), Certainty.MANUAL)
                 continue
@@ -171,15 +186,15 @@ def _in_device_code(source: Cpp, project: Project, wavefronts: Wavefronts, helpe
 
 
 def _attributes(source: Cpp, both: bool, helper: _Helper) -> Iterator[Finding]:
-    """Answer the questions for the attribute; `both`: the program has functions of 32 lanes and of the wavefront."""
+    """Replace queries of the attribute; `both`: the program has functions of 32 lanes and of the wavefront."""
     code, makes, header = source.code, *helper
     for match in _ATTRIBUTE.finditer(code):
         span = Span(*match.span())
-        # By its name in HIP where an earlier run has left the question, which is for review.
+        # HIP's name of the attribute shows that an earlier run left the query to a person.
         if source.ported(span.start) or (source.begun_as_hip and match["attribute"].startswith(b"hip")):
             continue
         if source.directive(span.start) != source.directive(span.end - 1):
-            continue  # A directive ends in it: no call.
+            continue  # A directive interrupts it, so it is no plain call.
         address = _ADDRESS.fullmatch(match["place"])
         place = _SIZE.sub(b"hipport::warp_size", address["variable"] if address else b"*(" + match["place"] + b")")
         answer = place + b" = hipport::warp_size"
@@ -204,7 +219,7 @@ def _attributes(source: Cpp, both: bool, helper: _Helper) -> Iterator[Finding]:
 
 
 def _property(source: Cpp, project: Project, name: Span, both: bool, helper: _Helper) -> Iterator[Finding]:
-    """Yield what is to be said of a member of that name, if it is a device's property."""
+    """Yield the finding on a member of that name, if it is a device's property."""
     code, makes, header = source.code, *helper
     of = member_of(code, name.start)
     span = Span(of.start if of is not None else name.start, name.end)
@@ -231,7 +246,7 @@ def _property(source: Cpp, project: Project, name: Span, both: bool, helper: _He
 
 
 def _of_logical_warps(source: Cpp) -> bool:
-    """Whether a file uses what hipport's warp.h declares. Another helper says nothing of its warps."""
+    """Return whether a file uses names of hipport's warp.h. Other helpers do not show the size of its warps."""
     return any(declaring().get(b"".join(match.group().split())) == "warp.h" for match in USE.finditer(source.code))
 
 
@@ -240,7 +255,7 @@ def _includes(source: Source, part: str) -> bool:
 
 
 def _is_of_device(source: Cpp, project: Project, of: Span) -> bool:
-    """Say whether an object is the properties of a device, by its declaration or by the function that returns them."""
+    """Return whether an object is the properties of a device, by its declaration or by the function that returns it."""
     if _RETURNED.search(source.code, of.start, of.end):
         return True
     # `(*props)`
@@ -249,18 +264,32 @@ def _is_of_device(source: Cpp, project: Project, of: Span) -> bool:
     last = _LAST_NAME.search(source.code, of.start, of.end)
     if last is None or last[1] not in project.union_over(source, _properties):
         return False
-    # What is declared last by that name, if it is seen.
+    # The last visible declaration of that name.
     before = re.compile(rb"\b(\w+)\s*>?[&*\s]+" + last[1] + rb"\s*[;,)={\[]")
     declared = [match[1] for match in before.finditer(source.code, 0, of.start)]
     types = [each for each in declared if each not in (b"return", b"else", b"case", b"const")]
-    return not types or types[-1] in (b"cudaDeviceProp", b"hipDeviceProp_t", b"auto")
+    return not types or types[-1] in (
+        b"cudaDeviceProp",
+        b"hipDeviceProp_t",
+        b"auto",
+        *project.union_over(source, _other_names),
+    )
+
+
+def _other_names(source: Cpp) -> frozenset[bytes]:
+    """The program's own names for the type of a device's properties."""
+    found = (match[1] or match[2] for match in _ALIASES.finditer(source.code))
+    return frozenset(found)
 
 
 def _properties(source: Cpp) -> frozenset[bytes]:
-    """The names of what is declared as properties of a device."""
+    """Return the names that are declared as properties of a device."""
     found = {match[1] for match in _GOT.finditer(source.code)}
-    for match in _PROPERTIES.finditer(source.code):
-        declared = _DECLARED.match(source.code, match.end())
+    others = source.fact(_other_names)
+    places = [match.end() for match in _PROPERTIES.finditer(source.code)]
+    places += [span.end for span, _ in source.names(others)] if others else []
+    for place in places:
+        declared = _DECLARED.match(source.code, place)
         while declared is not None:
             found.add(declared[1])
             declared = _DECLARED.match(source.code, declared.end()) if declared[2] == b"," else None
@@ -268,12 +297,12 @@ def _properties(source: Cpp) -> frozenset[bytes]:
 
 
 def _members(source: Cpp) -> frozenset[bytes]:
-    """Whether the program has a member of that name itself: `int warpSize;` in one of its structures."""
+    """Return a non-empty set if the program itself has a member of that name: `int warpSize;` in a structure."""
     return frozenset(match[1] for match in _OWN_MEMBER.finditer(source.code) if _is_member(source, match.start(1)))
 
 
 def _owners(source: Cpp) -> frozenset[bytes]:
-    """The program's structures that have a member of that name."""
+    """Return the program's structures that have a member of that name."""
     found = set()
     for match in _OWN_MEMBER.finditer(source.code):
         node = source.tree.root_node.descendant_for_byte_range(match.start(1), match.start(1))
@@ -286,7 +315,7 @@ def _owners(source: Cpp) -> frozenset[bytes]:
 
 
 def _is_member(source: Cpp, offset: int) -> bool:
-    """Whether what is declared there is declared in a structure: a variable of that name is no member."""
+    """Return whether the declaration is in a structure: a variable of that name is no member."""
     node = source.tree.root_node.descendant_for_byte_range(offset, offset)
     while node is not None and node.type not in ("declaration", "field_declaration", "compound_statement"):
         node = node.parent

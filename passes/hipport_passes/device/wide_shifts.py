@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shift all bits out where a number of 32 bits may be shifted by 32.
+"""Shift all bits out where a 32-bit number may be shifted by 32.
 
 `x << 32` and `x >> 32` are 0 on NVIDIA GPUs, where `x` has 32 bits. AMD GPUs shift by the last five bits of the
 amount, so `x` stays, and C++ leaves the result undefined. `0xffffffffu >> (32 - lane)`, the lanes below, is wrong for
@@ -7,10 +7,10 @@ lane 0; `mask >> __ffs(mask)`, the lanes after the first one, is wrong if that i
 `hipport::shr` behave like NVIDIA GPUs, and like the plain shift for smaller amounts. The change is REVIEW, because the
 program may not rely on it.
 
-An amount may be 32 if lanes, `__popc`, `__ffs`, `__clz`, `&`, `%`, `min` and constants show it. It is not reported if
-a condition on the same variables precedes it, nor in rotations, which are right either way. `__clz(x)` is not 32 where
-the program has tested x against 0 and not changed it since. A macro's text is treated as a function's; its parameters
-are known by their names only.
+Lanes, `__popc`, `__ffs`, `__clz`, `&`, `%`, `min` and constants show that an amount may be 32. It is not reported if a
+condition on the same variables precedes it, nor in rotations, which are right either way. `__clz(x)` is not 32 if the
+program has tested that x is not 0 and has not changed it since. A macro's text is treated as a function's; its
+parameters are known by their names only.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _SHIFT = re.compile(rb"<<(?<!<<<)(?!<)|>>(?<!>>>)(?!>)")
 # A macro whose text has neither `#` nor `##`.
 _MACRO = re.compile(rb"#[ \t]*define[ \t]+\w+(?P<parameters>\([^()]*\))?(?P<text>[ \t(][^#]*)", re.DOTALL)
 _SPLICE = re.compile(rb"\\(?=[ \t]*[\r\n])")
-# What may tell how far a shift goes.
+# Operations that may show the amount of a shift.
 _TELLS = re.compile(
     rb"(?i)lane|__popc|__ffs|__clz|\bmin\b|\b31\b|\b0x1f\b|\b32\b|\b63\b|\b64\b|warp_?size|threads_per_warp"
 )
@@ -68,14 +68,14 @@ _NUMBER = re.compile(rb"(0[xX][0-9a-fA-F]+|\d+)([uUlL]*)")
 
 
 class _Range(NamedTuple):
-    """The least and the greatest value."""
+    """The least and the greatest possible value."""
 
     least: int
     most: int
 
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
-    """Yield a finding per shift that may be by all bits."""
+    """Yield a finding per shift that may be by 32."""
     if not source.matched(_TELLING) or not _SHIFT.search(source.code):
         return
     kernels = Kernels.of(project)
@@ -94,14 +94,14 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
 
 
 def _as_function(source: Cpp, directive: Span, macro: re.Match[bytes]) -> Cpp:
-    """A file in which the text of a macro is the body of a function, at the place where it stands."""
+    """Return a file in which the text of a macro is the body of a function, at its original place."""
     head = b"void f(){".ljust(macro.start("text") - directive.start)
     text = head + _SPLICE.sub(lambda splice: b" " + splice.group()[1:], macro["text"]) + b";}"
     return type(source)(source.path, b" " * directive.start + text)
 
 
 def _in(function: Function, source: Cpp, kernels: Kernels, project: Project) -> Iterator[Finding]:
-    """Yield a finding per shift in a function of the file, or in a macro that stands there for one."""
+    """Yield a finding per shift in a function of the file, or in a macro that is treated as one."""
     text = function.text(function.node)
     if not _SHIFT.search(text) or not _TELLS.search(text):
         return
@@ -115,14 +115,14 @@ def _in(function: Function, source: Cpp, kernels: Kernels, project: Project) -> 
             found += _of_shift(function, node, sign, source, kernels, project)
     need, header = include(source, project, "shift.h")
     for each in found:
-        # Of shifts in each other, which are rewritten together, each has the whole.
+        # Nested shifts are rewritten together, and each finding has the whole edit.
         whole = max((other for other in found if _within(each.span, other.span)), key=lambda other: len(other.span))
         edits = (Edit(whole.span, _written(source, whole, found)), *((need,) if need else ()))
         yield Finding(each.span, "shift", each.message, edits, Certainty.REVIEW, (header,))
 
 
 class _Shift(NamedTuple):
-    """A shift that is to be written otherwise: what is shifted, by what, and by which function."""
+    """A shift to rewrite: its operands, and the function that replaces it."""
 
     span: Span
     of: Span
@@ -137,7 +137,7 @@ def _within(span: Span, other: Span) -> bool:
 
 
 def _written(source: Cpp, shift: _Shift, shifts: Sequence[_Shift]) -> bytes:
-    """Return what takes a shift's place, with those in it."""
+    """Return the replacement of a shift, including the shifts inside it."""
 
     def text(span: Span) -> bytes:
         inner = [each for each in shifts if each is not shift and _within(each.span, span)]
@@ -190,7 +190,7 @@ class _Values:
         self.constants = constants
 
     def range(self, node: Node, depth: int = 4) -> _Range | None:
-        """The values that an expression may have; None where nothing is known."""
+        """Return the range of an expression's values; None if it is unknown."""
         node = _bare(node)
         constant = self.kernels.constant(self.function, node)
         if constant is not None:
@@ -226,7 +226,7 @@ class _Values:
         given = arguments(node)
         counted = _COUNT.fullmatch(name)
         if counted and len(given) == 1:
-            # No bit of a number that counts something is set in front of the first ones.
+            # The result for a bit mask may be any; a plain number has no bit set at its upper end.
             least = _COUNTS[counted[1]] if not _MASKS.search(self.function.text(given[0])) else 0
             most = 64 if counted[2] else 32
             return _Range(least, most - (counted[1] == b"clz" and _never_zero(self.function, _bare(given[0]))))
@@ -264,7 +264,7 @@ class _Values:
         return None
 
     def width(self, node: Node) -> int | None:
-        """Return the number of bits of an expression, if 32 or 64; None where its type is not known."""
+        """Return the number of bits of an expression, 32 or 64; None if its type is unknown."""
         node = _bare(node)
         text = self.function.text(node).strip()
         number = _NUMBER.fullmatch(text)
@@ -298,7 +298,7 @@ class _Values:
             variable = self.function.locals.named(text, node.start_byte)
             if variable is not None:
                 return _bits(self._declared(variable))
-            # A constant, by what it stands for.
+            # A constant, by its definition.
             widths = {bits for name, bits in self.constants if name == text}
             return widths.pop() if len(widths) == 1 else _MOST.get(text) if not widths else None
         if node.type == "subscript_expression":
@@ -318,7 +318,7 @@ class _Values:
         return widths.pop() if len(widths) == 1 else None
 
     def _declared(self, variable: Variable) -> bytes:
-        """The type that a variable is declared with; empty if that is not seen."""
+        """Return the declared type of a variable; empty if it is not visible."""
         root = self.function.node
         node = root.descendant_for_byte_range(variable.start, variable.start + 1)
         while node is not None and node != root and node.type not in ("declaration", "parameter_declaration"):
@@ -335,7 +335,7 @@ class _Values:
 
 
 def _constants(source: Cpp) -> frozenset[tuple[bytes, int]]:
-    """Macros that are numbers, and constants, with how many bits they have."""
+    """Return the macros that are numbers, and constants, with their numbers of bits."""
     found = set()
     for match in _MACRO_NUMBER.finditer(source.code):
         wide = b"l" in match["number"].lower() or len(match["number"].strip(b"()~uUlL")) > 10
@@ -361,7 +361,7 @@ def _bare(node: Node) -> Node:
 
 
 def _rotates(function: Function, node: Node, sign: Node) -> bool:
-    """`x << n | x >> (32 - n)`, in which both sides are x where AMD leaves x as it was."""
+    """Return whether it is `x << n | x >> (32 - n)`, where both sides are x if AMD does not shift."""
     outer = node.parent
     while outer is not None and outer.type == "parenthesized_expression":
         outer = outer.parent
@@ -378,13 +378,13 @@ def _rotates(function: Function, node: Node, sign: Node) -> bool:
 
 
 def _zero_then(function: Function, left: Node, right: Node) -> bool:
-    """`x << __clz(x)`: what is shifted is 0 where the amount is 32."""
+    """Return whether it is `x << __clz(x)`: the shifted number is 0 if the amount is 32."""
     x = b"".join(function.text(_bare(left)).split())
     return b"".join(function.text(_bare(right)).split()) in (b"__clz(%s)" % x, b"__clzll(%s)" % x)
 
 
 def _asked(function: Function, node: Node, right: Node) -> bool:
-    """Whether a condition on what the amount is made of stands before the shift."""
+    """Return whether a condition on the variables of the amount precedes the shift."""
     names = _made_of(function, right)
     conditions = [each.expression for each in function.conditions(node)]
     for leaving in function.exits_before(node):
@@ -400,7 +400,7 @@ def _asked(function: Function, node: Node, right: Node) -> bool:
 
 
 def _never_zero(function: Function, node: Node) -> bool:
-    """Whether a variable is asked for 0 in front of its use `node`, and keeps its value up to there."""
+    """Return whether a variable is tested against 0 before its use `node`, and unchanged until there."""
     name = function.text(node)
     variable = function.locals.named(name, node.start_byte) if node.type == "identifier" else None
     if variable is None:
@@ -413,7 +413,7 @@ def _never_zero(function: Function, node: Node) -> bool:
             body = condition.statement.child_by_field_name("body")
             start = condition.expression.end_byte
             if condition.statement.type == "for_statement" and (body is None or not _inside(node, body)):
-                changes = [each for each in given if body is None or _inside(each, body)]  # It follows the body.
+                changes = [each for each in given if body is None or _inside(each, body)]  # The update follows it.
             else:
                 changes = [each for each in given if start <= each.start_byte and each.end_byte <= node.start_byte]
             if not changes and not _changed_in_loop(given, node, condition.statement):
@@ -433,7 +433,7 @@ def _never_zero(function: Function, node: Node) -> bool:
 
 
 def _says_not_zero(function: Function, expression: Node, name: bytes, holds: bool) -> bool:
-    """Whether the variable `name` is not 0 where `expression` holds, or does not hold."""
+    """Return whether `expression` being true, or false if not `holds`, implies that the variable `name` is not 0."""
     expression = _bare(expression)
     text = b"".join(function.text(expression).split())
     if expression.type == "binary_expression":
@@ -447,7 +447,7 @@ def _says_not_zero(function: Function, expression: Node, name: bytes, holds: boo
 
 
 def _changed_in_loop(given: Sequence[Node], node: Node, asked: Node) -> bool:
-    """Whether one of the assignments comes before `node` in a later iteration of a loop that does not ask again."""
+    """Return whether an assignment precedes `node` in a later iteration of a loop that does not repeat the test."""
     outer = node.parent
     while outer is not None and outer != asked:
         if outer.type in LOOPS and not _inside(asked, outer) and any(_inside(each, outer) for each in given):
@@ -461,7 +461,7 @@ def _inside(node: Node, outer: Node) -> bool:
 
 
 def _made_of(function: Function, node: Node, depth: int = 3) -> set[bytes]:
-    """The variables that an amount is made of; not those whose bits are counted, as few are asked for just the one."""
+    """Return the variables of an amount; without those whose bits are counted, because a test of these rarely helps."""
     names: set[bytes] = set()
     stack = [(node, depth)]
     while stack:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Report uses of a macro of PTX that an earlier run wrote out and removed.
+"""Report uses of a PTX macro that an earlier run expanded and removed.
 
-`inline_ptx` leaves a comment with the macro's name where it removes such a macro. A merge may bring new code of
-upstream's that uses it; hipcc would not know the macro, or would take it for an undeclared function. A merge may also
-remove the comment. An undefined macro is then recognized by its arguments: types of PTX that nothing else names.
+`inline_ptx` leaves a comment with the macro's name where it removes such a macro. A merge may bring new code that uses
+it; hipcc would not know the macro, or would read it as an undeclared function. A merge may also remove the comment. An
+undefined macro is then recognized by its arguments: names of PTX types that have no other meaning.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
 
 
 def _given_types(source: Cpp) -> tuple[tuple[Span, bytes, bytes], ...]:
-    """Return what is called with a type of PTX, in a file of which an earlier run has ported PTX."""
+    """Return the calls with a PTX type as argument, in a file whose PTX an earlier run has ported."""
     found: list[tuple[Span, bytes, bytes]] = []
     for match in _USE.finditer(source.code) if _PORTED.search(source.text) else ():
         types = [each for part in match[2].split(b",") if _TYPE.fullmatch(each := part.strip())]
@@ -67,7 +67,7 @@ def _given_types(source: Cpp) -> tuple[tuple[Span, bytes, bytes], ...]:
 
 
 def _types(source: Cpp) -> frozenset[bytes]:
-    """Return the names of PTX's types that a file has as names of its own."""
+    """Return the names of PTX's types that a file uses for something else."""
     return frozenset(match[1] for match in _OWN_TYPE.finditer(source.code))
 
 

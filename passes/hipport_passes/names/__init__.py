@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Passes over names: the runtime's, libraries', types, members, headers and namespaces."""
+"""Passes over names of the runtime, libraries, types, members, headers and namespaces."""

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rename CUDA's functions, types and constants to HIP's, and report those without an equivalent in HIP.
 
-Names are found as tokens, so macro bodies, inactive branches and templates are reached. A name is left alone where it
-is a member, where it is in a namespace of the program, where the program declares it itself, and in code that only one
-of CUDA and HIP ever compiles. A `#define`, `typedef` or function that stands in for a CUDA name is not a declaration
-of the program's own if it uses CUDA's own means, or stands only under a condition or in a file that is included where
-there is no CUDA: it is renamed with the name.
+Names are found as tokens, so macro bodies, inactive branches and templates are included. A name is left alone if it is
+a member, if it is in a namespace of the program, if the program declares it itself, and in code that only one of CUDA
+and HIP ever compiles. A `#define`, `typedef` or function that replaces a CUDA name is not the program's own declaration
+if it uses other CUDA names, or if it is only under a condition or in a file that is included where there is no CUDA: it
+is renamed with the name.
 
 Names that a macro pastes together (`cuda##name`) are not found; the macro is reported, unless it exists for HIP too.
-Names that a backslash breaks over two lines are reported as well, and names from which a macro makes others that the
-program has (`t##name`, given cuInit, where there is a tcuInit).
+Names that a backslash breaks over two lines are reported as well, and arguments from which a macro makes other names of
+the program (`t##name` with cuInit, if there is a tcuInit).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _CALL = re.compile(rb"\s*\(")
 _TAGGED = re.compile(rb"\b(?:struct|enum)\s+$")
 _BLANK = re.compile(rb"[ \t]*")
 _HIP = re.compile(rb"\b(?:__)?(?:hip|HIP|roc|ROC|miopen|rccl)\w*")
-# The beginning of a name of CUDA's, to which a macro adds the rest.
+# The beginning of one of CUDA's names, to which a macro adds the rest.
 _PASTED = re.compile(
     rb"(?<![\w#])(?P<prefix>(?:cuda|cublas(?:Lt)?|cusparse|cufft|curand|cusolver(?:Dn|Sp|Rf)?|cudnn|nvrtc|nvml|cu)(?:[A-Z]\w*)?"
     rb"|(?:CUBLAS|CUSPARSE|CUFFT|CURAND|CUSOLVER|CUDNN|NVRTC|NVML)_\w*|CUDA_[RC]_\w*|CU(?:DA)?)[ \t]*##"
@@ -54,24 +54,24 @@ _USING = re.compile(
 )
 _CONDITION = re.compile(rb"#[ \t]*(?:if|ifdef|ifndef|elif)\b")
 _UNDEF = re.compile(rb"#[ \t]*undef\b")
-# Words that say how a function is called, on other systems than Linux.
+# Calling conventions of functions on other systems than Linux.
 _CONVENTION = re.compile(rb"\s*(?:(?:__stdcall|__cdecl|_stdcall|_cdecl|__fastcall|WINAPI)\s*)?")
 
 
-#: The names of namespaces, outermost first, and a name that is declared in them.
+#: The names of namespaces, outermost first, and a name that is declared in the innermost.
 _InNamespace = tuple[tuple[bytes, ...], bytes]
 
 
 class NameRow(NamedTuple):
     """A row of the table of CUDA's names.
 
-    `hip` is None where HIP has no equivalent. `since` and `until` are the first ROCm release with it and without it.
+    `hip` is None if HIP has no equivalent. `since` and `until` are the first ROCm release with it and without it.
     `calls` has other forms for calls with that many arguments, in which "(…)" stands for the arguments, and `{name}`
-    for the last argument that `name` was given before, in the same block, behind the last one of this call.
-    `tag` is the name behind `struct` or `enum` where that is another. `review` is the assumption under which the HIP
-    name means the same. `value` is what stands for the name outside of conditions, where it is not defined on AMD.
-    `called`: it is a word that programs use for variables too, and means CUDA's function only where it is called.
-    `in_c` has forms as `calls`, for programs in C: HIP's function has defaults in C++ for what CUDA's has not.
+    for the last argument of an earlier call of `name` in the same block that starts with this call's last argument.
+    `tag` is the name after `struct` or `enum` if it differs. `review` is the assumption under which the HIP name means
+    the same. `value` replaces the name outside of conditions, because AMD does not define it. `called`: programs use
+    the word for variables too, and it means CUDA's function only where it is called. `in_c` has forms like `calls` for
+    programs in C, where HIP's function lacks the default arguments of C++.
     """
 
     area: str
@@ -89,13 +89,13 @@ class NameRow(NamedTuple):
 
     @property
     def advice(self) -> str:
-        """Why the name cannot be kept, and what to do."""
+        """Return why the name cannot be kept, and what to do."""
         return "; ".join(part for part in (self.why or "HIP has no equivalent", self.instead) if part)
 
 
 @cache
 def table() -> Mapping[bytes, NameRow]:
-    """Return what is known of each CUDA name: the generated table, and over it the rows made by hand."""
+    """Return the rows of all CUDA names: the generated table, overridden by the rows made by hand."""
     path = Path(__file__)
     generated, own = load(path.with_suffix(".toml")), load(path.with_suffix(".own.toml"))
     rows: dict[bytes, NameRow] = {}
@@ -150,7 +150,7 @@ _OF_ENUMERATION = re.compile(rb"(?<!\w)([A-Za-z_]\w*)\s*::\s*\Z")
 
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
-    """Yield a finding per name that is renamed, and per line for a name that cannot be."""
+    """Yield a finding per name that is renamed, and per line with a name that cannot be."""
     yield from _pasted(source, project)
     yield from _spliced(source)
     names = source.fact(_names)
@@ -169,7 +169,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         row = known[name]
         directive = source.directive(span.start)
         if row.hip == "" and directive is not None and _names_macro(source, directive, span):
-            continue  # `#define` and `#ifdef` have no line without the name
+            continue  # `#define` and `#ifdef` lines would be invalid without the name.
         if row.hip and (made := _made(source, project, span, name, row)):
             message = (
                 f"{name.decode()}, of which a macro makes {made.decode()}: it is not renamed, because the macro "
@@ -179,27 +179,27 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         elif (row.hip is None and not row.calls) or row.since > project.target.rocm:
             if (found := _without_equal(source, project, span, name, row, reported)) is not None:
                 yield found
-                # What is written for more than the name answers what else it has in it.
+                # An edit of more than the name also answers the other names in its span.
                 moot = found.edits[0].span.end if found.edits else moot
         else:
             yield from _renamed(source, project, span, name, row)
 
 
 class _OwnNames:
-    """The names of the program's own that are CUDA's as well, as a file sees them."""
+    """The program's own names that are also CUDA's, as a file sees them."""
 
     def __init__(self, source: Cpp, project: Project) -> None:
         self._source, self._project = source, project
         self._everywhere = project.declared(source, _own_everywhere)
         if self._everywhere and (mocks := project.without_cuda(source)):
-            # What only stands in for CUDA's names where there is no CUDA goes by their names, too.
+            # Names that the program only defines where there is no CUDA are renamed as well.
             self._everywhere = project.declared(source, _own_everywhere, but=mocks)
         self._inside = source.fact(_own)[1]
         self._in_namespaces = project.declared(source, _own_in_namespaces)
         self._of_namespaces = {name for _, name in self._in_namespaces}
 
     def has(self, start: int, name: bytes) -> bool:
-        """Say whether a name, or the enumeration that it is read of, is the program's."""
+        """Return whether a name, or the enumeration that it is read from, is the program's."""
         if name in self._everywhere or any(scope.start <= start < scope.end for scope in self._inside.get(name, ())):
             return True
         enumeration = _enumeration(self._source.code, start)
@@ -218,7 +218,7 @@ class _OwnNames:
 
 
 def _ambiguous(source: Cpp, span: Span, name: bytes, meant: tuple[bytes, ...]) -> Iterator[Finding]:
-    """Types of both would not compile; of functions, the arguments choose one."""
+    """Report a function's name that may be either's, because the arguments decide; ambiguous types do not compile."""
     if meant != namespaces(source, span.start)[: len(meant)] and _CALL.match(source.code, span.end):
         where = b"::".join(meant).decode()
         message = (
@@ -231,14 +231,14 @@ def _ambiguous(source: Cpp, span: Span, name: bytes, meant: tuple[bytes, ...]) -
 def _without_equal(
     source: Cpp, project: Project, span: Span, name: bytes, row: NameRow, reported: set[tuple[bytes, int]]
 ) -> Finding | None:
-    """Return what is said of a name that HIP has no other for; of one that a line has twice, once."""
+    """Return the finding on a name without an equivalent in HIP; a name that a line has twice is reported once."""
     directive = source.directive(span.start)
     words = source.code[directive.start : directive.end] if directive else b""
     # In a condition the name is merely undefined.
     if _CONDITION.match(words) or (row.called and not _CALL.match(source.code, span.end)):
         return None
     if name == b"__CUDA_ARCH__" and ON_DEVICE in words:
-        return None  # Somebody, or an earlier run, has said what AMD answers.
+        return None  # A person, or an earlier run, has decided what AMD answers.
     if (compared := compared_release(source, project, span, name)) is not None:
         return compared
     if row.value:
@@ -262,7 +262,7 @@ def _meant(source: Cpp, project: Project, offset: int, name: bytes, own: frozens
 
 
 def _pasted(source: Cpp, project: Project) -> Iterator[Finding]:
-    """Find macros that make names of CUDA's."""
+    """Find macros that make CUDA's names."""
     if b"##" not in source.code:
         return
     told: set[bytes] = set()
@@ -271,7 +271,7 @@ def _pasted(source: Cpp, project: Project) -> Iterator[Finding]:
         define = DEFINE.match(source.code, directive.start, directive.end) if directive else None
         if define is None or define[1] in told or match.start() < define.end():
             continue
-        # A whole name is renamed, and what is added to it is the same in HIP.
+        # A whole name is renamed, and the added suffix is the same in HIP.
         if match["prefix"] in table() or source.ported(match.start()):
             continue
         if define[1] in project.union_over(source, _for_hip):
@@ -286,9 +286,9 @@ def _pasted(source: Cpp, project: Project) -> Iterator[Finding]:
 
 
 def _made(source: Cpp, project: Project, span: Span, name: bytes, row: NameRow) -> bytes:
-    """Return what a macro that is given `name` makes of it by `##`, if the program has that by its own name.
+    """Return the name that a macro makes from `name` by `##`, if the program has it as its own name.
 
-    Or if it is a name of CUDA's that does not become what the macro then makes.
+    Or if it is a CUDA name that is not renamed to what the macro would then make.
     """
     component = project.component(source)
     macros = component.fact(pasting)
@@ -311,14 +311,14 @@ def _made(source: Cpp, project: Project, span: Span, name: bytes, row: NameRow) 
 
 
 def _names_macro(source: Cpp, directive: Span, span: Span) -> bool:
-    """Say whether a directive is about the macro at `span`: defines it, takes it away, or asks for it."""
+    """Return whether a directive defines, undefines or tests the macro at `span`."""
     define = DEFINE.match(source.code, directive.start, directive.end)
     asks = _CONDITION.match(source.code, directive.start) or _UNDEF.match(source.code, directive.start)
     return bool(asks) or (define is not None and define.start(1) == span.start)
 
 
 def _spliced(source: Cpp) -> Iterator[Finding]:
-    """Find names of CUDA's that a backslash breaks over two lines."""
+    """Find CUDA's names that a backslash breaks over two lines."""
     for match in _SPLICED.finditer(source.code) if b"\\" in source.code else ():
         name = _SPLICE.sub(b"", match[0])
         if name in table() and not source.ported(match.start()):
@@ -327,7 +327,7 @@ def _spliced(source: Cpp) -> Iterator[Finding]:
 
 
 def _for_hip(source: Cpp) -> frozenset[bytes]:
-    """The macros that make names of HIP's."""
+    """Return the macros that make HIP's names."""
     found = set()
     for match in _PASTED_FOR_HIP.finditer(source.code) if b"##" in source.code else ():
         directive = source.directive(match.start())
@@ -357,7 +357,7 @@ def _renamed(source: Cpp, project: Project, span: Span, name: bytes, row: NameRo
     calls = row.in_c if row.in_c and project.union_over(source, _in_c) else row.calls
     opening = _CALL.match(source.code, span.end) if calls else None
     if opening is not None and _declared(source, span.start, opening.end() - 1):
-        # A function of the program's that stands in for CUDA's takes what CUDA's takes.
+        # A function of the program that replaces CUDA's has CUDA's parameters.
         if not row.hip:
             return
         opening = None
@@ -395,14 +395,14 @@ def _renamed(source: Cpp, project: Project, span: Span, name: bytes, row: NameRo
 
 
 def _in_c(source: Cpp) -> frozenset[bool]:
-    """Return {True} for a file in C, else nothing: to be asked of files together, as a header does not show it."""
+    """Return {True} for a file in C, else nothing. Asked of a component: a header does not show its language."""
     return frozenset((True,)) if source.path.suffix == ".c" else frozenset()
 
 
 def _declared(source: Cpp, start: int, opening: int) -> bool:
-    """Whether a name with a list in brackets behind it is a function that is declared or defined there."""
+    """Return whether a name before a list in parentheses is a function that is declared or defined there."""
     code = source.code
-    # A declaration does not begin in a directive and go on behind it; a macro may be one whole.
+    # A declaration does not begin in a directive and continue after it; it may be completely in a macro.
     directive = source.directive_before(start)
     floor = 0
     if directive is not None:
@@ -415,7 +415,7 @@ def _declared(source: Cpp, start: int, opening: int) -> bool:
 
 
 def _passed(source: Cpp, before: int, name: bytes, behind: bytes) -> bytes:
-    """Return the last argument of the last call of `name` with `behind` in front, if it means the same at `before`."""
+    """Return the last argument of the last call of `name` after `behind`, if it is the same at `before`."""
     code = source.code
     for call in reversed([*re.finditer(rb"\b" + name + rb"\s*\(", code[:before])]):
         spans = source.arguments(call.end() - 1) or ()
@@ -423,7 +423,7 @@ def _passed(source: Cpp, before: int, name: bytes, behind: bytes) -> bytes:
         if len(arguments) < 2 or arguments[-2] != b"".join(behind.split()):
             continue
         between = code[call.end() : before]
-        # Blocks that end in between may have declared it; what is written to has another value.
+        # A block that ends in between may declare it, and an assignment changes it.
         depth = 0
         for brace in re.findall(rb"[{}]", between):
             depth += 1 if brace == b"{" else -1
@@ -437,7 +437,7 @@ def _passed(source: Cpp, before: int, name: bytes, behind: bytes) -> bytes:
 
 
 def _names(source: Cpp) -> tuple[tuple[Span, bytes], ...]:
-    """The names of the table in `source` that are not members and not in a namespace, and those of its enumerations."""
+    """Return the table's names in `source` that are not members and not qualified, except by CUDA's enumerations."""
     code = source.code
     return tuple(
         (span, name)
@@ -453,7 +453,7 @@ def _enumeration(code: bytes, start: int) -> bytes:
 
 
 def _own(source: Cpp) -> tuple[frozenset[bytes], Mapping[bytes, list[Span]], frozenset[_InNamespace]]:
-    """The names that the program declares itself: everywhere, in which part of this file, and in which namespaces."""
+    """Return the names that the program declares itself: everywhere, in parts of this file, and in namespaces."""
     known = table()
     everywhere: set[bytes] = set()
     inside: dict[bytes, list[Span]] = {}
@@ -463,13 +463,13 @@ def _own(source: Cpp) -> tuple[frozenset[bytes], Mapping[bytes, list[Span]], fro
             inside.setdefault(name, []).append(scope)
             continue
         if spaces and not conditional:
-            # Also with CUDA's own means: others call it by the name of the namespace.
+            # Even if it uses other CUDA names: other code calls it through the namespace.
             in_namespaces.add((spaces, name))
             continue
         if known[name].hip == "" and not _CONVENTION.fullmatch(text):
-            everywhere.add(name)  # it stands for something, which is lost where the name is
+            everywhere.add(name)  # The name has a meaning in the program, which would be lost with it.
             continue
-        # With CUDA's own means, or where CUDA's is missing, it stands in for CUDA's and goes by its name.
+        # If it uses CUDA's names, or is for builds without CUDA, it replaces CUDA's and is renamed with it.
         stands_in = conditional or any(word in known for word in _IDENTIFIER.findall(text))
         if not stands_in or _HIP.search(text):
             everywhere.add(name)
@@ -481,7 +481,7 @@ def _own_in_namespaces(source: Cpp) -> frozenset[_InNamespace]:
 
 
 def _used_namespaces(source: Cpp) -> frozenset[bytes]:
-    """The last names of the namespaces whose names, or some of them, are made those of a file or a function."""
+    """Return the last names of the namespaces that using declarations or directives refer to."""
     if b"using" not in source.words:
         return frozenset()
     return frozenset(match[1] or match[2] for match in _USING.finditer(source.code))

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Report what a program's own backend for HIP does not cover.
+"""Report the gaps of a program's own backend for HIP.
 
 A program may have code for HIP beside CUDA's, or reach HIP through names of its own (`#define cudaMalloc hipMalloc`).
 Both sides then stay as their authors wrote them: a rename would break the build for CUDA. The gaps of that backend are
 reported instead: CUDA's names that HIP compiles and the program does not map, masks of 32 bits for HIP's intrinsics,
-which take 64, and sources of CUDA's side without a counterpart.
+which take 64, and CUDA sources without a counterpart.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _DIRECTIVE = re.compile(rb"#[ \t]*(?:define|undef|if|ifdef|ifndef|elif)\b")
 
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
-    """Yield a finding per name that is not covered, once in a file, and one for a source without a counterpart."""
+    """Yield a finding per name that is not covered, once per file, and one for a source without a counterpart."""
     if source.side == "cuda" and source.path.suffix in (".cu", ".cpp", ".cc", ".cxx"):
         if not counterpart(source, project):
             message = (
@@ -42,7 +42,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
     elif not source.side and project.fact(_of_cuda):
         for include in source.includes:
             others = [other.path for other in project.included(source, include)]
-            # Under a condition it may be what chooses: `#ifdef ENABLE_CUDA`.
+            # Under a condition it may be the selection itself: `#ifdef ENABLE_CUDA`.
             seen = not within(include.directive.start, source.conditional)
             if others and seen and set(others) <= project.fact(_of_cuda):
                 message = (
@@ -96,12 +96,12 @@ def _maps(source: object) -> bool:
 
 
 def _declared(source: Cpp) -> frozenset[bytes]:
-    """The names of that form that the program declares itself."""
+    """Return the names of that form that the program declares itself."""
     return frozenset(each.name for each in declarations(source, source.names(CUDA_NAME)))
 
 
 def _own_intrinsics(source: Cpp) -> frozenset[bytes]:
-    """The intrinsics that the program has its own of."""
+    """Return the intrinsics of which the program has its own versions."""
     return frozenset(each.name for each in declarations(source, source.names(MASKED)))
 
 

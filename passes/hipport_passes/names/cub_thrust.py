@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Write out the 32 lanes that CUB's warp classes have by default: with hipCUB they have a wavefront's, up to 64.
+"""Write out CUB's default of 32 lanes for warp classes: hipCUB's default is the wavefront, up to 64.
 
-`cub::WarpReduce<float>` becomes `cub::WarpReduce<float, 32>`, so that its `TempStorage` stays one for each warp of the
-program. Loads and stores of a block that transpose by warps transpose by the block instead where the block is not a
+`cub::WarpReduce<float>` becomes `cub::WarpReduce<float, 32>`, so that each warp of the program keeps its own
+`TempStorage`. Block loads and stores that transpose by warps transpose by the block instead if the block is not a
 multiple of 64 threads, which rocPRIM does not compile; the items end up in the same places. `cub::LaneId()`, the masks
 of lanes and the votes, which act on the wavefront in hipCUB, become hipport's for 32 lanes. Sums over a whole array
-start from `T{}` in CUB and from `T(0)` in hipCUB, which a structure may not have: such sums become reductions and
-scans with `cub::Sum()` and `T{}`. Runs before `namespaces`.
+start from `T{}` in CUB and from `T(0)` in hipCUB, which a structure may not have: such sums become reductions and scans
+with `cub::Sum()` and `T{}`. Runs before `namespaces`.
 
 The lanes of a logical warp wait for each other in CUB, wherever they are. With hipCUB a call of its methods has the
 active lanes of one branch and one iteration of a loop. Calls that lanes of one logical warp may make separately are
@@ -31,7 +31,7 @@ from hipport.analysis.uniform_values import WARP
 from hipport.analysis.word_index import leading_to
 from hipport.core.edits import Edit, Span
 from hipport.core.finding import Certainty, Finding
-from hipport.core.tables import load
+from hipport.core.tables import load, one_of
 from hipport.engine.pipeline import Pass
 from hipport.program.own_headers import include, line_of, with_included_headers
 from hipport.program.project import Component, Project
@@ -51,6 +51,7 @@ _LANES = re.compile(
     rb"(?:::\s*)?\b(?P<root>\w+)\s*::\s*"
     rb"(?P<name>" + _LANE_NAME.pattern + rb")\b"
 )
+_DETAIL = re.compile(rb"(?:::\s*)?\b(?P<root>\w+)\s*::\s*(?P<name>%s)\b" % one_of(load(_TABLE)["detail"]).encode())
 _ALIAS = re.compile(
     rb"namespace(?<!\wnamespace)\s+(\w+)\s*=\s*(?:(?:\w+\s*)?::\s*)*(\w+)\s*;|"
     rb"#[ \t]*define[ \t]+(\w+)[ \t]+(?:(?:\w+[ \t]*)?::[ \t]*)*(\w+)[ \t]*[\r\n]"
@@ -59,46 +60,47 @@ _DECLARED = re.compile(rb"\b(?:struct|class)\s+(Warp[A-Z]\w+|BlockLoad|BlockStor
 _OPENED = re.compile(rb"using(?<!\wusing)\s+(?:namespace\s+(?:::\s*)?(\w+)\s*;|(?:::\s*)?(\w+)\s*::\s*(\w+)\s*;)")
 _USING = re.compile(rb"\busing\s+(?:::\s*)?\Z")
 _ALGORITHM = re.compile(rb"(?:\w+\s*::\s*)*(\w+)")
-# Sums over an array for which hipCUB makes `T(0)` (device_reduce.hpp, device_scan.hpp of ROCm 7.0), and CUB `T{}`.
+# Sums over an array that hipCUB starts from `T(0)` (device_reduce.hpp, device_scan.hpp of ROCm 7.0), and CUB from
+# `T{}`.
 _SUM = re.compile(
     rb"(?P<space>(?:::\s*)?\b(?P<root>\w+)\s*::\s*)(?P<device>Device(?:Reduce|Scan))\s*::\s*(?P<name>Sum|ExclusiveSum)\s*"
     rb"(?=\()"
 )
 _SUM_NAMES = re.compile(rb"Device(?:Reduce|Scan)\s*::\s*(?:Sum|ExclusiveSum)\s*(?=\()")
 _STRUCTURE = re.compile(rb"\b(?:struct|class)\s+(?:(?:__align__|alignas)\s*\([^()]*\)\s*)?(\w+)\s*(?:final\s*)?[:{]")
-# Behind a closing brace: `typedef struct { … } name;`
+# After a closing brace: `typedef struct { … } name;`
 _TYPEDEF = re.compile(rb"\btypedef\s+struct\b[^;{}]*\{[^{}]*\}\s*(\w+)\s*;")
 _WORDS = re.compile(rb"[A-Za-z_]\w*")
-#: Behind the parameters of a constructor.
+#: The text after the parameters of a constructor.
 _BODY = re.compile(rb"\s*(?:noexcept\s*)?(?:\{|:(?!:)|=\s*default\b)")
-# Classes of which lanes, or threads, call methods together.
+# Classes whose methods are collectives of lanes or threads.
 _TOGETHER = re.compile(rb"Warp(?:Reduce|Scan|Exchange|MergeSort|Load|Store)|Block[A-Z]\w+")
 _OF_LANES = re.compile(rb"Warp[A-Z]\w+")
 _OF_CUB = re.compile(rb"(?:\b(\w+)\s*::\s*)?\b(" + _TOGETHER.pattern + rb")\s*<(?!<)")
 _IN_FRONT = rb"([\w:]+(?:\s*<[^;(){}]*>)?(?:\s*::\s*\w+)*)\s*(?:const\b\s*)?&{0,2}\s*\b%s\s*[,)=;{(\[]"
 _NO_TYPES = (b"return", b"const", b"else", b"new", b"typename", b"in", b"case")
-# In front of a macro of which is asked whether it is defined.
+# The text before a macro in a test of its definition.
 _ASKED = re.compile(rb"(?:\bdefined[\s\\]*\(?|#[ \t]*ifn?def)[\s\\]*$")
-#: In place of a name: all names of a namespace.
+#: All names of a namespace.
 _ALL = b"*"
 
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
-    """Yield a finding per class of a warp without a width, and per block that cannot be transposed by warps."""
+    """Yield a finding per warp class without a width, and per block that cannot be transposed by warps."""
     code = source.code
     yield from _versions(source, project)
     if not source.words.isdisjoint((b"DeviceReduce", b"DeviceScan")):
         yield from _sums(source, project, _roots(source, project))
     if not source.words.isdisjoint(_methods()) and project.union_over(source, _classes):
         yield from _apart(source, project)
-    if b"Lane" not in code and b"W" not in code and b"Shuffle" not in code:
+    if not any(word in code for word in (b"Lane", b"W", b"Shuffle", b"warp_threads")):
         return
     roots = _roots(source, project)
     opened = _opened(source, project, roots)
     yield from _lanes(source, project, roots, _ALL in opened)
+    yield from _constants(source, roots)
     if b"Warp" not in code and b"WARP" not in code:
         return
-    yield from _constants(source)
     own = project.declared(source, _declared) if opened else frozenset()
     for match in _NAME.finditer(code) if source.matched(_CLASS_NAME) else ():
         start = match.start("name")
@@ -126,7 +128,7 @@ def _version_names() -> LibraryNames:
 
 
 def _versions(source: Cpp, project: Project) -> Iterator[Finding]:
-    """The numbers of CUB's release: hipCUB has none, so that conditions on them take the oldest branch."""
+    """Find CUB's version numbers: hipCUB has none, so that conditions on them take the oldest branch."""
     new: dict[str, str] = load(_TABLE)["versions"]
     includes = any(include.path == "thrust/version.h" for include in source.includes)
     for span, name in _version_names().uses(source, project):
@@ -146,7 +148,7 @@ def _versions(source: Cpp, project: Project) -> Iterator[Finding]:
 
 
 def _roots(source: Cpp, project: Project) -> frozenset[bytes]:
-    """The names that stand for CUB's namespace: its own, and those that the program gives it."""
+    """Return the names for CUB's namespace: its own, and the program's aliases."""
     roots = frozenset((b"cub", b"hipcub"))
     return roots | leading_to(roots, ((name, {of}) for name, of in project.declared(source, _aliases)))
 
@@ -158,7 +160,7 @@ def _aliases(source: Cpp) -> frozenset[tuple[bytes, bytes]]:
 
 
 def _opened(source: Cpp, project: Project, roots: frozenset[bytes]) -> frozenset[bytes]:
-    """CUB's names that may stand alone, in this file or one that it belongs to."""
+    """Return CUB's names that may be used unqualified, in this file or one that includes it."""
     return frozenset(name for space, name in project.declared(source, _usings) if space in roots)
 
 
@@ -169,17 +171,17 @@ def _usings(source: Cpp) -> frozenset[tuple[bytes, bytes]]:
 
 
 def _declared(source: Cpp) -> frozenset[bytes]:
-    """Classes of the program's own by names of CUB's."""
+    """Return the program's own classes with names of CUB's."""
     return frozenset(match[1] for match in _DECLARED.finditer(source.code))
 
 
 def _for_amd(source: Cpp, offset: int) -> bool:
-    """Whether somebody wrote it for AMD: then the default is meant."""
+    """Return whether a person wrote the code for AMD: then the default is intended."""
     return source.begun_as_hip or source.ported(offset)
 
 
 def _sums(source: Cpp, project: Project, roots: frozenset[bytes]) -> Iterator[Finding]:
-    """Find sums of structures that cannot be made of a 0."""
+    """Find sums of structures that cannot be constructed from 0."""
     if source.words.isdisjoint((b"DeviceReduce", b"DeviceScan")):
         return
     for match in _sums_written(source.code):
@@ -205,10 +207,10 @@ def _sums(source: Cpp, project: Project, roots: frozenset[bytes]) -> Iterator[Fi
 
 
 def _sums_written(code: bytes) -> Iterator[re.Match[bytes]]:
-    """Yield what `_SUM` finds, from the few places that have its names: words in front are many."""
+    """Yield the matches of `_SUM`, searched from its few names: the words before them are frequent."""
     done = 0
     for called in _SUM_NAMES.finditer(code):
-        # None of these is in `::space::DeviceReduce`.
+        # None of these characters is in `::space::DeviceReduce`.
         start = max(code.rfind(each, done, called.start()) for each in (b";", b"{", b"}", b"(", b",", b"="))
         match = _SUM.search(code, max(start + 1, done), called.end() + 1)
         if match is not None:
@@ -217,7 +219,7 @@ def _sums_written(code: bytes) -> Iterator[re.Match[bytes]]:
 
 
 def _items(source: Cpp, argument: Span) -> bytes | None:
-    """Return the name of the type that a pointer, or a container whose pointer it is, is declared with."""
+    """Return the declared element type of a pointer, or of a container whose pointer is passed."""
     for name in _WORDS.findall(source.code, argument.start, argument.end):
         if name in (b"thrust", b"raw_pointer_cast", b"data", b"get"):
             continue
@@ -234,14 +236,14 @@ def _items(source: Cpp, argument: Span) -> bytes | None:
 
 
 def _structures(source: Cpp) -> frozenset[bytes]:
-    """Types that the file declares."""
+    """Return the types that the file declares."""
     if source.words.isdisjoint((b"struct", b"class")):
         return frozenset()
     return frozenset(_STRUCTURE.findall(source.code)) | frozenset(_TYPEDEF.findall(source.code))
 
 
 def _made_of_one(source: Cpp) -> frozenset[bytes]:
-    """Types with a constructor that may be given one number: hipCUB can begin with these."""
+    """Return the types with a constructor that accepts one number: hipCUB can start from these."""
     names = _structures(source)
     if not names:
         return frozenset()
@@ -259,8 +261,10 @@ def _made_of_one(source: Cpp) -> frozenset[bytes]:
     return frozenset(found)
 
 
-def _constants(source: Cpp) -> Iterator[Finding]:
-    for name, number in load(_TABLE)["constant"].items():
+def _constants(source: Cpp, roots: frozenset[bytes]) -> Iterator[Finding]:
+    """Find CUB's names for the size of a warp: macros, some of which take an architecture, and constants."""
+    table = load(_TABLE)
+    for name, number in table["constant"].items():
         for span, _ in source.names({name.encode()}):
             directive = source.directive(span.start)
             words = source.code[directive.start : span.start].replace(b"\\", b" ").split() if directive else []
@@ -270,19 +274,25 @@ def _constants(source: Cpp) -> Iterator[Finding]:
                 [b"#ifdef"],
                 [b"#ifndef"],
             ):
-                message = f"{name} → {number}, as in CUDA"
-                yield Finding(span, "constant", message, (Edit(span, number.encode()),))
+                closing = source.closing(span.end) if source.code.startswith(b"(", span.end) else None
+                whole = Span(span.start, span.end if closing is None else closing + 1)
+                yield Finding(whole, "constant", f"{name} → {number}, as in CUDA", (Edit(whole, number.encode()),))
+    for match in _DETAIL.finditer(source.code):
+        name, span = match["name"].decode(), Span(*match.span())
+        if match["root"] in roots and not _for_amd(source, span.start):
+            number = table["detail"][name]
+            yield Finding(span, "constant", f"{name} → {number}, as in CUDA", (Edit(span, number.encode()),))
 
 
 def _lanes(source: Cpp, project: Project, roots: frozenset[bytes], opened: bool) -> Iterator[Finding]:
-    """Find CUB's functions of lanes, masks and votes."""
+    """Find CUB's functions for lanes, masks and votes."""
     table = load(_TABLE)
     found = [
         match
         for match in (_LANES.finditer(source.code) if source.matched(_LANE_NAME) else ())
         if match["root"] in roots and not _for_amd(source, match.start())
     ]
-    # One header for all: that of the number of a warp includes that of lanes.
+    # One header for all: the one with the warp's number includes the one for lanes.
     need, header = include(source, project, "ptx.h" if any(match["name"] == b"WarpId" for match in found) else "warp.h")
     if opened:
         for span, word in _lane_names().uses(source, project):
@@ -330,7 +340,7 @@ def _not_qualified(span: Span, name: str) -> Finding:
 
 
 def _is_bound(source: Cpp, project: Project, match: re.Match[bytes], given: Span) -> bool:
-    """Whether the third argument of a shuffle is the one that hipCUB takes it for."""
+    """Return whether hipCUB interprets the third argument of a shuffle in the same way."""
     bound = value(source, project, source[given])
     opening = source.code.find(b"<", match.end())
     width = template_arguments(source.code, opening) if opening >= 0 else None
@@ -363,7 +373,7 @@ def _functions() -> frozenset[bytes]:
 
 
 class _Objects:
-    """The expressions, in files that belong together, that are objects of CUB's warp or block classes."""
+    """The expressions of a component that are objects of CUB's warp or block classes."""
 
     def __init__(self, source: Cpp, project: Project) -> None:
         self._project = project
@@ -381,7 +391,7 @@ class _Objects:
         )
 
     def group(self, function: Function, name: Node) -> tuple[Node | None, int]:
-        """The object whose method is called by `name`, and how many lanes call it together; 0 if it is not CUB's."""
+        """Return the object of a method call, and the number of lanes that call it together; 0 if it is not CUB's."""
         called = name.parent
         while called is not None and called.type in ("template_method", "dependent_name", "template_function"):
             called = called.parent
@@ -394,7 +404,7 @@ class _Objects:
         return (thing, self._lanes(function, thing)) if thing is not None else (None, 0)
 
     def in_macro(self, source: Cpp, offset: int) -> bool:
-        """Whether the macro whose definition has `offset` in it has a class of CUB's in it."""
+        """Return whether the macro definition around `offset` contains a class of CUB's."""
         directive = source.directive(offset)
         return directive is not None and self._of_text(source, source.code[directive.start : directive.end]) > 0
 
@@ -412,7 +422,7 @@ class _Objects:
             found = self._types(code, root[0])
             if found:
                 return max(self._declared(function, each) for each in found)
-        # A member, of the class or of an object.
+        # A member of the class or of an object.
         last = root[-1]
         codes = (file.code for file in self.files if last in file.words)
         types = {each for code in codes for each in self._types(code, last)}
@@ -424,15 +434,15 @@ class _Objects:
         return {each for each in found if each not in _NO_TYPES}
 
     def _declared(self, function: Function, type_: bytes) -> int:
-        """Return how many lanes together call methods of an object that is declared with that type."""
+        """Return the number of lanes that together call methods of an object that is declared with that type."""
         if not function.template_parameters.isdisjoint(_WORDS.findall(type_)) or type_ == b"auto":
             known = self._of_text(function.source, type_ + b"<")
-            # Of a type that a template is given, or of what a function returned, it may be one.
+            # An object of a template's parameter type, or a function's result, may be one.
             return known or (WARP if b"<" not in type_ else 0)
         return self._of_text(function.source, type_ + b"<")
 
     def _of_text(self, source: Cpp, text: bytes, depth: int = 4) -> int:
-        """Return how many lanes together call methods of the first CUB class in a type; 0 if it has none."""
+        """Return the number of lanes that together call methods of the first CUB class in a type; 0 if it has none."""
         for match in _OF_CUB.finditer(text):
             if (
                 match[1] in self._roots
@@ -452,26 +462,26 @@ class _Objects:
     def _width(self, source: Cpp, text: bytes, match: re.Match[bytes]) -> int:
         name = match[2].decode()
         if not _OF_LANES.fullmatch(match[2]):
-            # A wavefront is what parts.
+            # For a block, only the wavefront counts, whose lanes may diverge.
             return 2 * WARP
         arguments = template_arguments(text, match.end() - 1)
         index = load(_TABLE)["width"].get(name, 1)
         if not arguments or len(arguments) <= index:
             return WARP
         lanes = value(source, self._project, text[arguments[index].start : arguments[index].end])
-        # Others than powers of two lie across any bounds.
+        # Other sizes than powers of two may cross any boundary.
         return lanes if lanes and lanes <= WARP and not lanes & (lanes - 1) else WARP
 
 
 def _apart(source: Cpp, project: Project) -> Iterator[Finding]:
-    """Report the calls of methods that lanes of a logical warp, or threads of a block, may make apart."""
+    """Report method calls that lanes of a logical warp, or threads of a block, may make separately."""
     known = project.component(source).fact(_objects)
     if not known:
         known.append(_Objects(source, project))
     objects = known[0]
     for offset, meeting in sorted(meetings(source, project, objects.collectives).items()):
         end = _WORDS.match(source.code, offset)
-        # Where warps are not those that the program counts, CUB's are not, either.
+        # If warps are not the program's logical warps, CUB's are not, either.
         if _for_amd(source, offset) or meeting.unless or end is None:
             continue
         if source.directive(offset) is not None and not objects.in_macro(source, offset):
@@ -480,7 +490,7 @@ def _apart(source: Cpp, project: Project) -> Iterator[Finding]:
         node = function.body.descendant_for_byte_range(offset, end.end()) if function is not None else None
         lanes = objects.group(function, node)[1] if function is not None and node is not None else WARP
         if lanes > WARP and meeting.kind == "turn":
-            continue  # Of a block's, as of a barrier, the turns do not matter to AMD.
+            continue  # For a block, as for a barrier, different iterations do not matter on AMD.
         of = "of a block" if lanes > WARP else "of a logical warp"
         why = assumption(source, project, meeting, offset, of)
         message = f"lanes {of} do not wait for each other on AMD: make sure that {why}, or take the call out of it"
@@ -488,12 +498,12 @@ def _apart(source: Cpp, project: Project) -> Iterator[Finding]:
 
 
 def _objects(component: Component) -> list[_Objects]:
-    """Return the known objects of CUB in these files."""
+    """Return the cache of CUB's objects in these files."""
     return []
 
 
 def _classes(source: Cpp) -> frozenset[bytes]:
-    """The names of CUB's classes that lanes or threads call methods of together, in a file, and of such functions."""
+    """Return the names of CUB's collective classes in a file, and of functions of such names."""
     return frozenset(source.matched(_TOGETHER) | source.words & _functions()) if b"cub" in source.code else frozenset()
 
 
@@ -506,7 +516,7 @@ def _block(source: Cpp, project: Project, arguments: tuple[Span, ...]) -> Iterat
     given = source.code[arguments[1].start : arguments[1].end]
     threads = value(source, project, given)
     if threads is None and len(arguments) == 4 and re.fullmatch(rb"\w+", given):
-        # A template's parameter: the compiler knows it.
+        # A template's parameter: the compiler knows its value.
         whole = source.text[arguments[3].start : arguments[3].end]
         block = whole.replace(algorithm[1], new.encode())
         choice = b"(" + given + b" % 64 == 0 ? " + whole + b" : " + block + b")"

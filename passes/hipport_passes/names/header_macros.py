@@ -2,11 +2,11 @@
 """Keep macros of HIP's headers away from names of the program.
 
 `hip_runtime.h` defines `MASK1` and `MASK2`, among a few others that CUDA's headers do not have, for functions of its
-own. A member of that name does not compile. A program's macro of that name gets HIP's value if it is defined before
-the header is read, and keeps HIP's value if it is defined under `#ifndef`. No compiler reports this, because
-redefinitions in system headers are silent. `#undef` before the first mention in a file removes HIP's macro, which
-nothing needs after the header is read; where the program defines a macro that may come before the header, the header
-is included first. Without HIP, `#undef` does nothing.
+own. A member of that name does not compile. A program's macro of that name gets HIP's value if it is defined before the
+header is read, and keeps HIP's value if it is defined under `#ifndef`. No compiler reports this, because redefinitions
+in system headers give no warning. `#undef` before the first mention in a file removes HIP's macro, which nothing needs
+after the header is read; where the program defines a macro that may come before the header, the header is included
+first. Without HIP, `#undef` does nothing.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from hipport.engine.pipeline import Pass
 from hipport.program.project import Project
 from hipport.syntax.cpp import Cpp, within
 
-# What `hipcc -dM -E` shows for hip/hip_runtime.h of ROCm 5.2 and 7.0 and not for cuda_runtime.h of CUDA 13.0, without
-# HIP's prefixes, and of these what only functions of the header that defines it use.
+# The macros that `hipcc -dM -E` shows for hip/hip_runtime.h of ROCm 5.2 and 7.0 and that cuda_runtime.h of CUDA 13.0
+# lacks, without HIP's prefixes, and only those that just the functions of their own header use.
 _NAMES = frozenset((b"MASK1", b"MASK2", b"HW_ID", b"XCC_ID", b"GETREG_IMMED", b"MAYBE_UNDEF", b"GENERIC_GRID_LAUNCH"))
 _DEFINE = re.compile(rb"#[ \t]*define[ \t]+(?P<name>\w+)")
 _DIRECTIVE = re.compile(rb"#[ \t]*(?P<kind>\w+)")
-#: What has declarations in it at namespace scope.
+#: Syntax nodes that contain declarations at namespace scope.
 _AROUND = frozenset(
     (
         "namespace_definition",
@@ -40,7 +40,7 @@ _AROUND = frozenset(
 
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
-    """Yield a finding per declaration that names macros of HIP's first in a file that has them for something else."""
+    """Yield a finding per declaration with the first mention of HIP's macros in a file that uses the names itself."""
     if source.path.suffix == ".c" or _NAMES.isdisjoint(source.words):
         return
     if not project.union_over(source, _hip):
@@ -57,7 +57,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
             continue
         done.add(name)
         if name in defined and name not in source.fact(_defined):
-            continue  # another file's macro
+            continue  # Another file's macro.
         first = name in defined and not _behind_hip(source, span)
         place = _outside(source, span) if first else _line(source, span, directive)
         found.setdefault(place, []).append((span, name))
@@ -74,12 +74,12 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
 
 
 def _hip(source: Cpp) -> frozenset[bool]:
-    """Whether the file includes HIP."""
+    """Return a non-empty set if the file includes HIP."""
     return frozenset((True,)) if any(each.path.startswith("hip/") for each in source.includes) else frozenset()
 
 
 def _defined(source: Cpp) -> frozenset[bytes]:
-    """Those of the names that the file defines as macros."""
+    """Return the names that the file defines as macros."""
     if _NAMES.isdisjoint(source.words):
         return frozenset()
     found = (_DEFINE.match(source.code, each.start) for each in source.directives)
@@ -87,7 +87,7 @@ def _defined(source: Cpp) -> frozenset[bytes]:
 
 
 def _behind_hip(source: Cpp, first: Span) -> bool:
-    """Whether HIP's header is included before a place, under no condition."""
+    """Return whether HIP's header is included before a place, unconditionally."""
     return any(
         each.path.startswith("hip/")
         and each.directive.end < first.start
@@ -97,7 +97,7 @@ def _behind_hip(source: Cpp, first: Span) -> bool:
 
 
 def _outside(source: Cpp, span: Span) -> int:
-    """Return the start of the line of the directive or declaration in no namespace that `span` is in: of an include."""
+    """Return the start of the line of the directive or declaration outside of namespaces that contains `span`."""
     node = source.tree.root_node
     start = 0
     while inner := [each for each in node.children if each.start_byte <= span.start < each.end_byte]:
@@ -109,7 +109,7 @@ def _outside(source: Cpp, span: Span) -> int:
 
 
 def _line(source: Cpp, span: Span, directive: Span | None) -> int:
-    """Return the start of the line of the directive, or of the declaration at namespace scope, that `span` is in."""
+    """Return the start of the line of the directive, or of the declaration at namespace scope, that contains `span`."""
     start = 0
     if directive is not None:
         start = directive.start

@@ -32,7 +32,7 @@ from hipport.program.project import Project
 from hipport.syntax.cpp import Cpp, within
 from hipport.syntax.lexing import lex
 
-#: A name of hipport's.
+#: One of hipport's names.
 USE = re.compile(rb"(?<!\w::)(?<!\w)hipport\s*::\s*(?:\w+\s*::\s*)*\w+")
 _LINE = re.compile(rb"[ \t]*#[ \t]*include[ \t]*\"[^\"\r\n]+\"[ \t]*(?:\r\n|\n|\r)")
 _NAMESPACE = re.compile(rb"namespace\s+(\w+)\s*$")
@@ -40,12 +40,12 @@ _WORD = re.compile(rb"[A-Za-z_]\w*|[{}]")
 
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
-    """Yield a finding per include that leads nowhere or is now a repetition, and one for lost or late includes."""
+    """Yield a finding per include that finds no file or is now a repetition, and one for lost or late includes."""
     if source.is_hipport_header or FOLDER.encode() not in source.words:
         return
     yield from _moved(source, project)
     behind = list(_late(source))
-    late = dict(reversed(behind))  # the first of each
+    late = dict(reversed(behind))  # The first of each.
     there = project.union_over(source, _included, but={source.path}) | _with_brought(_names(source) - late.keys())
     lost: dict[str, Span] = {}
     for match in USE.finditer(source.code):
@@ -54,8 +54,8 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
             continue
         if all(match.start() < line.start for name, line in late.items() if header in _with_brought({name})):
             lost.setdefault(header, Span(*match.span()))
-    # What came behind code without need moves up as well, to where it would be had upstream's code been there; but
-    # for what stands in the place of an include of the program's.
+    # Late includes without a use before them move up as well, to their usual place; except those that replace an
+    # include of the program.
     for name, line in late.items():
         if name not in INSTEAD and not included(source, name):
             lost.setdefault(name, line)
@@ -79,13 +79,13 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
 
 
 def _moved(source: Cpp, project: Project) -> Iterator[Finding]:
-    """Yield the includes that lead nowhere since upstream has moved the file, or what it belongs together with."""
+    """Yield the includes that find no file since upstream has moved the file or its component."""
     root = project.root
     if root is None:
         return
     whole = (root / ".git").exists() or not any((folder / ".git").exists() for folder in root.parents)
     for each, place in asked_for(source):
-        # Outside of what was given it may be for another run to put there.
+        # Outside of the given files, another run may create it.
         if place in project.by_path or (root / place).is_file() or (place.parts[:1] == ("..",) and not whole):
             continue
         path, file = placed(source, project, place.name)
@@ -97,7 +97,7 @@ def _moved(source: Cpp, project: Project) -> Iterator[Finding]:
 
 
 def _late(source: Cpp) -> Iterator[tuple[str, Span]]:
-    """Yield includes of hipport's headers behind code that upstream put in front of them, with their lines."""
+    """Yield includes of hipport's headers after code that upstream put before them, with their lines."""
     code = source.fact(first_code)
     for each in source.includes:
         folder, _, name = each.path.rpartition("/")
@@ -109,7 +109,7 @@ def _late(source: Cpp) -> Iterator[tuple[str, Span]]:
 
 
 def _included(source: Cpp) -> frozenset[str]:
-    """hipport's headers that the file includes, and those that come with them."""
+    """Return hipport's headers that the file includes, directly or through each other."""
     return _with_brought(_names(source))
 
 
@@ -131,13 +131,13 @@ def _brought(name: str) -> frozenset[str]:
 
 
 def _of(name: bytes) -> str | None:
-    # Macros make most of the functions that stand for PTX.
+    # Macros make most of the functions for PTX.
     return declaring().get(name) or ("ptx.h" if name.startswith(b"hipport::ptx::") else None)
 
 
 @cache
 def declaring() -> dict[bytes, str]:
-    """Return the header of hipport that is included for a name of its namespaces."""
+    """Return the header that declares each name of hipport's namespaces."""
     found: dict[bytes, str] = {}
     for header in sorted(names(), key=lambda name: (name != "warp.h", name)):
         for name in _declared(text(header)):
@@ -146,7 +146,7 @@ def declaring() -> dict[bytes, str]:
 
 
 def _declared(header: bytes) -> Iterator[bytes]:
-    """Yield the names that a header says in namespaces, with these in front."""
+    """Yield the qualified names that a header declares in namespaces."""
     code = lex(header)[0]
     stack: list[bytes] = []
     for match in _WORD.finditer(code):

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Report CUDA libraries that a program loads by name, and functions that it looks up by a string.
 
-`dlopen("libcuda.so.1", …)` compiles on AMD as before and finds nothing at run time, which many programs take for a
-machine without a GPU. A program that names ROCm's library somewhere has handled it. Only the types by which it calls
+`dlopen("libcuda.so.1", …)` compiles on AMD as before and finds nothing at run time, which many programs interpret as a
+machine without a GPU. A program that names ROCm's library somewhere has handled it. Only the types with which it calls
 the functions show which of them have another name or other parameters, so a person has to check.
 """
 
@@ -22,7 +22,7 @@ from hipport.program.project import Project
 from hipport.syntax.cpp import Cpp
 from hipport_passes.names import api_names
 
-# A text that is the name of a library's file, or a path to it: `/usr/lib/libcuda.so.1`, `cublas64_11.dll`.
+# A string that is the name of a library's file, or a path to it: `/usr/lib/libcuda.so.1`, `cublas64_11.dll`.
 _FILE = re.compile(
     rb'"(?:[^"\\\r\n]*[/\\])?(?:lib)?(?P<name>[A-Za-z][A-Za-z-]*?)(?:64_\d+(?:_\d+)*)?'
     rb'\.(?:so(?:\.\d+)*|dll|dylib)"'
@@ -47,7 +47,7 @@ def _libraries() -> Mapping[bytes, _Library]:
 
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
-    """Yield a finding for each library's name, and for each function's that a loader is asked for."""
+    """Yield a finding for each name of a library, and for each function name that is passed to a loader."""
     knows = bool(source.fact(_named)) and bool(project.union_over(source, _of_rocm))
     for span, name in () if knows else _files(source):
         library = _libraries()[name]
@@ -60,7 +60,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
 
 
 def _asked(source: Cpp) -> Iterator[Finding]:
-    """Functions of CUDA's that are asked for by a text."""
+    """Find CUDA's functions that are looked up by a string."""
     known = api_names.table()
     for span, _ in source.names(_ASKING, _CALL):
         opening = _CALL.match(source.code, span.end)
@@ -79,7 +79,7 @@ def _asked(source: Cpp) -> Iterator[Finding]:
 
 
 def _files(source: Cpp) -> Iterator[tuple[Span, bytes]]:
-    """The texts that name such a library, in code that CUDA and HIP both see."""
+    """Yield the strings that name such a library, in code that CUDA and HIP both see."""
     for match in _FILE.finditer(source.text) if b".so" in source.text or b".d" in source.text else ():
         first, last = match.start(), match.end() - 1
         literal = source.code[first : first + 1] == source.code[last : last + 1] == b'"'
@@ -92,7 +92,7 @@ def _named(source: Cpp) -> frozenset[bytes]:
 
 
 def _of_rocm(source: Cpp) -> frozenset[bytes]:
-    """The libraries of ROCm's that a file names."""
+    """Return ROCm's libraries that a file names."""
     return frozenset(_OF_ROCM.findall(source.text))
 
 

@@ -2,11 +2,11 @@
 """Report functions of a program's own that C++20's <math.h> declares with the same parameters.
 
 libstdc++'s <math.h> puts `std::lerp` of C++20 into the global namespace. A program's own `lerp(float, float, float)`
-there, as in NVIDIA's helper_math.h of the CUDA samples, is then a second declaration of the same function, and does
-not compile (GCC 12 and 16, hipcc 7.0, 2026-11; nvcc refuses it, too). PyTorch's builds of extensions are C++20 where
-the script names no standard (PyTorch 2.13, 2026), so a port that is the first build with a new PyTorch meets it.
+there, as in NVIDIA's helper_math.h of the CUDA samples, is then a second declaration of the same function, and does not
+compile (GCC 12 and 16, hipcc 7.0, 2026-11; nvcc rejects it, too). PyTorch builds extensions as C++20 unless the script
+names a standard (PyTorch 2.13, 2026), so the error may appear when a port is the first build with a new PyTorch.
 
-Nothing is rewritten: `std::lerp` rounds differently than `a + t * (b - a)`, so the program needs its own, under
+Nothing is rewritten: `std::lerp` rounds differently from `a + t * (b - a)`, so the program needs its own, under
 another name or in a namespace. Functions of namespaces and classes, of vectors, and with other numbers of parameters
 do not conflict.
 """
@@ -31,13 +31,13 @@ _PARAMETERS = re.compile(
 )
 _CXX20 = re.compile(rb"-std=(?:c|gnu)\+\+(?:2\w)|(?:CXX|CUDA|HIP)_STANDARD[ \t]+2\d|(?:cxx|cuda|hip)_std_2\d")
 _STANDARD = re.compile(rb"-std=(?:c|gnu)\+\+\w+")
-# <math.h>, and what includes it: Python's headers do, ATen's alone do not.
+# <math.h>, and headers that include it: Python's headers do, ATen's alone do not.
 _MATH = frozenset(("math.h", "Python.h", "pybind11/pybind11.h", "torch/extension.h", "torch/python.h"))
 _INSIDE = frozenset(("namespace_definition", "class_specifier", "struct_specifier", "union_specifier"))
 
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
-    """Yield a finding per scalar `lerp` of the global namespace in what is built as C++20."""
+    """Yield a finding per scalar `lerp` in the global namespace of code that is built as C++20."""
     if _NAME not in source.words or not project.fact(_is_cxx20):
         return
     if not _MATH & project.union_over(source, _included):

@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rename members of CUDA's structures that have another name in HIP, and report those that HIP's structures lack.
 
-`prop.requestedHandleTypes` is `requestedHandleType` in HIP. A structure's type is read from the last declaration of
-the variable before the use, or, where the file has none there, from those of a variable or member of that name in
-files that are compiled with it. Members by whose name a list initializes (`.requestedHandleTypes = …`) are renamed
-where the new name can be used in the same way. The members have the same meaning: they have the same types, and are
-passed to the same functions.
+`prop.requestedHandleTypes` is `requestedHandleType` in HIP. A structure's type is read from the last declaration of the
+variable before the use. If the file has none there, it is read from variables or members of that name in files that are
+compiled with it. Members in designated initializers (`.requestedHandleTypes = …`) are renamed if the new name can be
+used in the same way. The members have the same meaning: they have the same types, and are passed to the same functions.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from hipport.program.project import Project
 from hipport.syntax.cpp import Cpp
 from hipport_passes.names import api_names
 
-# What a member is taken of: `prop`, `props[i]`, `this->prop`, `desc.handle`, `f().prop`.
+# The object of a member: `prop`, `props[i]`, `this->prop`, `desc.handle`, `f().prop`.
 _OF = re.compile(rb"(?:([A-Za-z_]\w*)\s*(?:\[[^\[\]]*\]\s*)*)(?:\.|->)\s*\Z")
 _INITIALIZED = re.compile(rb"(?:\A|[^\s\w)\]])\s*\.\s*\Z")
 _SET = re.compile(rb"\s*(?:=(?!=)|\{)")
@@ -38,7 +37,7 @@ class _Structure(NamedTuple):
 
 @cache
 def _structures() -> Mapping[bytes, _Structure]:
-    """The structures by their names, in CUDA and in HIP."""
+    """Return the structures by their names, in CUDA and in HIP."""
     found: dict[bytes, _Structure] = {}
     names = api_names.table()
     for row in load(Path(__file__).with_suffix(".toml"))["structure"]:
@@ -58,14 +57,14 @@ def _members() -> frozenset[bytes]:
 
 @cache
 def _declared_so() -> re.Pattern[bytes]:
-    """A variable, parameter or member of such a type: `T a`, `T *a, b[2]`, `std::vector<T> a`."""
+    """Return a pattern for declarations with such a type: `T a`, `T *a, b[2]`, `std::vector<T> a`."""
     return re.compile(
         rb"\b(?P<type>" + b"|".join(sorted(_structures(), reverse=True)) + rb")\b\s*(?:const\b\s*)?"
         rb"(?:>\s*)?(?P<names>[*&\s]*[A-Za-z_]\w*\s*(?:\[[^\[\]]*\]\s*)*(?:,\s*[*&\s]*[A-Za-z_]\w*\s*(?:\[[^\[\]]*\]\s*)*(?=[,;=]))*)"
     )
 
 
-# What stands in front of a variable and is no type.
+# Words before a variable that are not types.
 _NO_TYPE = frozenset(b"return delete new else goto case throw do in co_return co_yield sizeof not and or".split())
 _GUESSED = frozenset((b"auto", b"decltype"))
 _ANY_NAME = re.compile(rb"(?:^|,)[*&\s]*([A-Za-z_]\w*)")
@@ -105,7 +104,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
 
 
 def _structure(source: Cpp, span: Span, name: bytes, of: Mapping[bytes, set[bytes]]) -> _Structure | None:
-    """Return the structure whose member is meant, if it is seen."""
+    """Return the structure that contains the member, if it is known."""
     match = _OF.search(source.code, max(0, span.start - 200), span.start)
     if match is None:
         return _listed(source, span)
@@ -124,21 +123,21 @@ def _structure(source: Cpp, span: Span, name: bytes, of: Mapping[bytes, set[byte
 
 
 def _is_seen(source: Cpp, span: Span) -> bool:
-    """Whether the file itself says of what type it is: no `auto`, and no variable that another file declares."""
+    """Return whether the file itself shows the type: no `auto`, and no variable that another file declares."""
     match = _OF.search(source.code, max(0, span.start - 200), span.start)
     if match is None:
-        return True  # a list behind its type
+        return True  # A list after its type.
     kind = _type(source, match[1], match.start())
     return kind not in _GUESSED if kind else match[1] in {name for name, _ in source.fact(_variables)}
 
 
 def _known(structure: bytes) -> frozenset[bytes]:
-    """The members of a structure that are in the table."""
+    """Return the members of a structure that are in the table."""
     return _structures()[structure].lacks | _structures()[structure].members.keys()
 
 
 def _type(source: Cpp, variable: bytes, offset: int) -> bytes:
-    """Return the last word of the type in the last declaration of `variable` in front of `offset`; empty if none is."""
+    """Return the last word of the type in the last declaration of `variable` before `offset`; or empty."""
     pattern = re.compile(
         rb"\b([A-Za-z_]\w*)\b(?:\s*\([^()]*\))?\s*(?:const\b\s*)?(?:>\s*)?[*&\s]+" + variable + rb"\b\s*[;=,(){\[:]"
     )
@@ -147,7 +146,7 @@ def _type(source: Cpp, variable: bytes, offset: int) -> bytes:
 
 
 def _listed(source: Cpp, span: Span) -> _Structure | None:
-    """Return the structure that the list around `.member =` initializes, if its type stands in front."""
+    """Return the structure that the list around `.member =` initializes, if its type precedes the list."""
     code = source.code
     if not _INITIALIZED.search(code, max(0, span.start - 40), span.start) or not _SET.match(code, span.end):
         return None
@@ -159,7 +158,7 @@ def _listed(source: Cpp, span: Span) -> _Structure | None:
 
 
 def _brace(code: bytes, offset: int) -> int:
-    """Return where the brace opens that is open at `offset`; 0 where none does near it."""
+    """Return the brace that is open at `offset`; 0 if there is none near it."""
     depth = 0
     for at in range(offset - 1, max(0, offset - 2000), -1):
         depth += (code[at] == 0x7D) - (code[at] == 0x7B)
@@ -169,7 +168,7 @@ def _brace(code: bytes, offset: int) -> int:
 
 
 def _variables(source: Cpp) -> frozenset[tuple[bytes, bytes]]:
-    """The variables that are declared as such structures, with the structures' names in HIP."""
+    """Return the variables that are declared as such structures, with the structures' names in HIP."""
     if not source.words & _structures().keys():
         return frozenset()
     return frozenset(

@@ -2,7 +2,7 @@
 """Report functions and specializations that become one function because two CUDA types are one type in HIP.
 
 `name(cudaError_t)` and `name(CUresult)` are two functions in CUDA. In HIP, where both codes are hipError_t, they are
-two definitions of one; so are `f(CUdeviceptr)` and `f(void *)`. A person has to say which of the bodies is right for
+two definitions of one; so are `f(CUdeviceptr)` and `f(void *)`. A person has to decide which of the bodies is right for
 both. Definitions that no compilation sees together are not reported: those in other branches of an `#if`, in other
 classes and namespaces, or under a macro that nothing in the program defines.
 """
@@ -30,7 +30,7 @@ _FUNCTION = re.compile(
     rb"(?<![\w.>])(?P<name>(?:[A-Za-z_]\w*\s*::\s*)*[A-Za-z_]\w*)\s*\((?P<given>[^(){};]*)\)\s*"
     rb"(?:(?:const|noexcept|override|final)\b\s*)*(?::[^;{}]*)?\{"
 )
-# A whole specialization of a class, or of a function.
+# A full specialization of a class, or of a function.
 _SPECIALIZED = re.compile(
     rb"\btemplate\s*<\s*>[^;{}()<>]*?\b(?P<name>[A-Za-z_]\w*)\s*<(?P<given>[^<>;{}()]*)>\s*(?:\([^(){};]*\))?[^;{}()]*\{"
 )
@@ -45,7 +45,7 @@ _ASKED = re.compile(rb"\s*defined\s*\(?\s*(\w+)\s*\)?\s*")
 
 
 class _Definition(NamedTuple):
-    """A definition, with its types by HIP's names, and where it means something: `where` is None inside of a class."""
+    """A definition, with its types by HIP's names, and its scope: `where` is None inside of a class."""
 
     span: Span
     name: bytes
@@ -56,14 +56,14 @@ class _Definition(NamedTuple):
 
 @cache
 def _types() -> Mapping[bytes, bytes]:
-    """The types, by either name, with HIP's name."""
+    """Return the types, by either name, with HIP's name."""
     rows: dict[str, str] = load(Path(__file__).with_suffix(".toml"))["types"]
     found = {name.encode(): hip.encode() for hip, names in rows.items() for name in names.split()}
     return found | {hip.encode(): hip.encode() for hip in rows}
 
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
-    """Yield a finding per definition that is the same as one before it, or as one of another file."""
+    """Yield a finding per definition that equals one before it, or one of another file."""
     here = source.fact(_definitions)
     seen: dict[tuple[object, ...], list[_Definition]] = {}
     everywhere = project.declared(source, _at_namespaces) if here else frozenset()
@@ -85,7 +85,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
 
 
 def _definitions(source: Cpp) -> tuple[_Definition, ...]:
-    """The definitions that have one of the types, and those of the same names."""
+    """Return the definitions that use one of the types, and those of the same names."""
     if not source.words & _types().keys():
         return ()
     found: list[_Definition] = []
@@ -109,7 +109,7 @@ def _definitions(source: Cpp) -> tuple[_Definition, ...]:
 
 
 def _templated(source: Cpp, start: int) -> bool:
-    """Say whether a function is a template, which is another one."""
+    """Return whether a function is a template, which is a different one."""
     begin = max(source.code.rfind(mark, 0, start) for mark in (b";", b"{", b"}")) + 1
     return _TEMPLATE.search(source.code, begin, start) is not None
 
@@ -125,7 +125,7 @@ def _normal(parameter: bytes) -> bytes:
 
 
 def _at_namespaces(source: Cpp) -> frozenset[tuple[bytes, tuple[bytes, ...], tuple[bytes, ...], str]]:
-    """The definitions that others may clash with: in no class, and under no condition."""
+    """Return the definitions that others may conflict with: outside of classes, and without a condition."""
     return frozenset(
         (each.name, each.types, each.where, str(source.path))
         for each in source.fact(_definitions)
@@ -134,7 +134,7 @@ def _at_namespaces(source: Cpp) -> frozenset[tuple[bytes, tuple[bytes, ...], tup
 
 
 def _is_there(source: Cpp, project: Project, offset: int) -> bool:
-    """Say whether what stands at `offset` may be compiled: not under a macro that nothing of the program defines."""
+    """Return whether the code at `offset` may be compiled: not under a macro that nothing of the program defines."""
     for group in source.conditionals:
         if not group[0].span.start < offset < group[-1].span.start:
             continue

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rename the namespaces of CUB and Thrust to those of hipCUB and rocThrust, and report libcu++ and tensor cores.
 
-A namespace of the program with such a name, or one that it has given that name already (`namespace cub = hipcub`), is
-left alone, and so are names in PyTorch's `at::cuda::cub`. Names of `cuda::std` become the C++ library's where hipcc
-can compile those for the device; an alias for all of it (`namespace cs = cuda::std`) becomes one for `std` if it is
-used for nothing else. Atomic objects with a scope, `cuda::atomic` and its like, become those of
-`hipport/scoped_atomic.h`, for review where the whole system may see them: AMD's GPUs do not support all operations on
-host memory. Barriers, latches, pipelines and asynchronous copies become those of `hipport/async.h`, which copy
-immediately, for review where threads wait: a wavefront cannot wait for its own lanes. `cuda::ceil_div` becomes that of
-`hipport/ceil_div.h`. A decomposer of keys for CUB's radix sorts returns rocPRIM's tuples, which hipCUB requires. Names
-that hipCUB or rocThrust lack are reported, and so are calls of CUB without temporary storage, which CCCL 3 has.
+A namespace of the program with such a name, or an alias of that name (`namespace cub = hipcub`), is left alone, and so
+are names in PyTorch's `at::cuda::cub`. Names of `cuda::std` become the C++ library's where hipcc can compile those for
+the device; an alias for all of it (`namespace cs = cuda::std`) becomes one for `std` if it is used for nothing else.
+Atomic objects with a scope, `cuda::atomic` and the like, become those of `hipport/scoped_atomic.h`. They are REVIEW if
+their scope is the system, because AMD's GPUs do not support all operations on host memory. Barriers, latches, pipelines
+and asynchronous copies become those of `hipport/async.h`, which copy immediately. They are REVIEW if threads wait,
+because a wavefront cannot wait for its own lanes. `cuda::ceil_div` becomes that of `hipport/ceil_div.h`. A decomposer
+of keys for CUB's radix sorts returns rocPRIM's tuples, which hipCUB requires. Names that hipCUB or rocThrust lack are
+reported, and so are calls of CUB without temporary storage, which CCCL 3 has.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from hipport.syntax.cpp import Cpp, within
 from hipport.syntax.declarations import member_or_qualified
 from hipport_passes.names.pytorch_headers import includes_pytorch
 
-#: The libraries that bring libcu++, by CUDA's names for their headers and by ROCm's.
+#: The libraries that include libcu++, by CUDA's names of their headers and by ROCm's.
 _CCCL = ("cub/", "thrust/", "hipcub/")
 _TABLE = Path(__file__).with_suffix(".toml")
 
@@ -42,30 +42,30 @@ _ALONE = re.compile(rb"\b(?:using\s+namespace|namespace\s+\w+\s*=)\s*(?:::\s*)?$
 # `#define CUB_NS cub`, and nothing else.
 _DEFINED = re.compile(rb"#[ \t]*define[ \t]+\w+[ \t]+(?:::[ \t]*)?$")
 _LINE_END = re.compile(rb"[ \t]*(?:[\r\n]|$)")
-# What begins with a capital is no namespace inside, `cub::detail`, and no function that `cub_thrust` knows.
+# A name with a capital letter is no inner namespace, `cub::detail`, and no function that `cub_thrust` handles.
 _LARGE = re.compile(rb"[A-Z]")
 _DEVICE = re.compile(rb"\s*::\s*(Device\w+)\s*::\s*(\w+)\s*(?:<[^;(){}]*>\s*)?\(")
 # A name in it that is no namespace.
 _THRUST_NAME = re.compile(rb"\s*::\s*([a-z]\w*)\b(?!\s*::)")
 _THRUST_OF_OWN = re.compile(rb"\bnamespace\s+(?:\w+\s*::\s*)*thrust\s*[{=]")
 _STD_NAME = re.compile(rb"\s*::\s*(\w+)")
-# `namespace cs = cuda::std;`, up to what it means.
+# `namespace cs = cuda::std;`, up to its value.
 _GIVEN = re.compile(rb"\s*=")
 _NAMESPACE = re.compile(rb"\bnamespace\s+$")
 _OTHER_NAME = re.compile(rb"\bnamespace\s+(\w+)\s*=\s*(?:::\s*)?$")
-# What `headers` makes hipport's header of atomic objects, and the one that has it in it.
+# The headers that `headers` replaces by hipport's headers of atomic objects and asynchronous copies.
 _ASYNC = r"cuda/(?:(?:std/)?(?:barrier|latch)|pipeline)|cuda_pipeline(?:_primitives)?\.h"
-#: The headers of CUDA's that become one of hipport's.
+#: CUDA's headers that become one of hipport's.
 _MADE = {
     "async.h": re.compile(_ASYNC),
     "ceil_div.h": re.compile(r"cuda/cmath"),
     "scoped_atomic.h": re.compile(rf"{_ASYNC}|cuda/(?:std/)?atomic"),
 }
-# Arguments of a template that say who sees an atomic object, if it is not the whole system.
+# Template arguments with a scope of an atomic object below the system.
 _NARROW = re.compile(rb"\s*<[^;{}()]*\bthread_scope_(?:device|block|thread)\b")
-# A pipeline of one thread, which waits for nobody.
+# A pipeline of one thread, which does not wait for others.
 _OF_ONE = re.compile(rb"\s*(?:<[^;{}()]*\bthread_scope_thread\b|\(\s*\))")
-# What takes a key of CUB's radix sorts apart: `cuda::std::tuple<A&, B&> operator()(K& key) const { return {…}; }`.
+# The decomposer of a key for CUB's radix sorts: `cuda::std::tuple<A&, B&> operator()(K& key) const { return {…}; }`.
 _MEMBER = rb"\s*[\w:]+(?:\s+[\w:]+)*\s*&\s*"
 _DECOMPOSER = re.compile(
     rb"\s*::\s*tuple\s*(?P<members><" + _MEMBER + rb"(?:," + _MEMBER + rb")*>)\s*operator\s*\(\s*\)"
@@ -105,7 +105,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
             continue
         named = _OTHER_NAME.search(code, max(0, start - 80), start) if match.group().endswith(b"std") else None
         for finding in _std_by_name(source, project, named[1], match) if named else _RULES[first](code, match):
-            # What a line has twice is one thing to do; two names are two.
+            # Two uses of a name on one line are one piece of work; two names are two.
             if finding.edits:
                 found.append(finding)
             elif (place := (source.position(start)[0], finding.message)) not in reported:
@@ -119,9 +119,9 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
 
 
 def _devices(source: Cpp, project: Project) -> Iterator[Finding]:
-    """Yield functions of CUB's for the whole device that hipCUB lacks, or has not with so few arguments.
+    """Yield CUB's device-wide functions that hipCUB lacks, or lacks with so few arguments.
 
-    By both names of the library: what is left to a person is left after the renaming, too.
+    By both names of the library: work for a person remains after the renaming.
     """
     row = load(_TABLE)["cub"]["devices"]
     uses = [
@@ -163,12 +163,12 @@ def _of_rocthrust(source: Cpp, project: Project) -> Iterator[Finding]:
 
 
 def _own_thrust(source: Cpp) -> frozenset[bool]:
-    """{True} where the program adds to the namespace, or gives the name to another."""
+    """Return {True} if the program adds to the namespace, or gives the name to another one."""
     return frozenset({True}) if b"thrust" in source.words and _THRUST_OF_OWN.search(source.code) else frozenset()
 
 
 def _unknown(source: Cpp, project: Project, matches: list[re.Match[bytes]]) -> Iterator[Finding]:
-    """Yield the names of libcu++ that nothing is known of, where the program includes it, CUB or Thrust."""
+    """Yield the unknown names of libcu++ if the program includes it, CUB or Thrust."""
     told: set[tuple[int, bytes]] = set()
     for match in matches:
         name = match.group().rpartition(b":")[2].strip()
@@ -196,19 +196,19 @@ def _of_cccl(source: Cpp) -> bool:
 
 
 def _names_all(source: Cpp, span: Span) -> bool:
-    """Whether a `cuda` stands for all that is in it."""
+    """Return whether a `cuda` stands for the whole namespace."""
     before = source.code[max(0, span.start - 80) : span.start]
     return bool(_ALONE.search(before) and _WHOLE.match(source.code, span.start)) and not source.ported(span.start)
 
 
 def _of_libcupp(source: Cpp) -> bool:
-    """Whether it includes libcu++, or what a port has in its place."""
+    """Return whether it includes libcu++, or a port's replacement."""
     paths = [PurePath(each.path) for each in source.includes]
     return any(path.parts[:1] == ("cuda",) or (path.parent.name == "hipport" and path.name in _MADE) for path in paths)
 
 
 def _with_header(source: Cpp, project: Project, found: list[Finding]) -> Iterator[Finding]:
-    """Let findings that need hipport's headers bring them: one edit for all of a file."""
+    """Let findings that need hipport's headers include them: with one edit for all findings of a file."""
     kinds = {finding.kind for finding in found}
     asked = {"async.h" if "async" in kinds else "scoped_atomic.h"} if kinds & {"atomic", "async"} else set()
     asked |= {"ceil_div.h"} if "ceil_div" in kinds else set()
@@ -217,7 +217,7 @@ def _with_header(source: Cpp, project: Project, found: list[Finding]) -> Iterato
     for name in sorted(asked):
         need, header = include(source, project, name)
         created |= {file.path: file for file in with_included_headers(header)}
-        # Of some headers of CUDA's `headers` makes the one that is needed.
+        # `headers` replaces some of CUDA's headers by the needed one.
         if need and not any(_MADE[name].fullmatch(each.path) for each in source.includes):
             needs.append(need)
     edits = (Edit(needs[0].span, b"".join(need.new for need in needs)),) if needs else ()
@@ -278,7 +278,7 @@ def _cuda(code: bytes, match: re.Match[bytes]) -> Iterator[Finding]:
     elif inner and what in _words("libcupp", "system_waits"):
         yield _async(code, Span(span.start, inner.end()), f"cuda::std::{what}", what, inner.end())
     elif b"DeviceRadixSort" in code and (sorts := _DECOMPOSER.match(code, span.end)):
-        # hipCUB hands it to rocPRIM, which knows tuples of its own; their constructor is explicit.
+        # hipCUB passes it to rocPRIM, which has its own tuples; their constructor is explicit.
         opening = Span(sorts.start("opening"), sorts.start("opening"))
         global_ = b"" if code[: span.start].rstrip().endswith(b"::") else b"::"
         edits = (
@@ -299,11 +299,11 @@ def _cuda(code: bytes, match: re.Match[bytes]) -> Iterator[Finding]:
 
 
 def _std_by_name(source: Cpp, project: Project, name: bytes, match: re.Match[bytes]) -> Iterator[Finding]:
-    """Yield the replacement of an alias for `cuda::std`, if all its uses can be the C++ library's."""
+    """Yield the replacement of an alias for `cuda::std` if all its uses have a counterpart in the C++ library."""
     span = Span(*match.span())
     used = sorted({each for file in _files(source, project) for each in _used_by(file, name)})
     known, late = _words("libcupp", "std"), _words("libcupp", "std_20")
-    # An empty word is the name itself, used for something else than to begin another.
+    # An empty word is the name itself without a qualified name after it.
     missing = [each for each in used if each not in known | late]
     libcupp = load(_TABLE)["libcupp"]
     if missing:
@@ -320,7 +320,7 @@ def _files(source: Cpp, project: Project) -> Iterator[Cpp]:
 
 
 def _used_by(source: Cpp, name: bytes) -> Iterator[str]:
-    """Yield what a file uses of a namespace; an empty word where it uses the namespace itself."""
+    """Yield the names that a file uses from a namespace; an empty word where it uses the namespace itself."""
     code = source.code
     for span, _ in source.names({name}):
         if (inner := _STD_NAME.match(code, span.end)) and not member_or_qualified(code, span.start):

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Include outside of braces what a file that is included inside of them needs.
+"""Include the headers that a file needs outside of the braces in which the file is included.
 
-`namespace here { #include "kernels.cuh" }` puts everything that `kernels.cuh` includes into the namespace. For CUDA
-the file may need no CUDA header, because nvcc includes it first; hipport's headers, and HIP's where `headers` has put
-one, would become part of the namespace, or be missing from the next one. They are therefore included at the top of the
-file with the braces, and their guards prevent a second inclusion.
+`namespace here { #include "kernels.cuh" }` puts everything that `kernels.cuh` includes into the namespace. For CUDA the
+file may need no CUDA header, because nvcc includes it first; hipport's headers, and HIP's where `headers` has put one,
+would become part of the first such namespace, and be missing in the next one. They are therefore included at the top of
+the file with the braces, and their guards prevent a second inclusion.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _OWN = re.compile(rf"(?:.*/)?{FOLDER}/(\w+\.h)")
 
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
-    """Yield a finding per file that includes others inside of braces, if these need anything."""
+    """Yield a finding per file that includes others inside of braces, if these need headers."""
     if source.is_hipport_header or b"{" not in source.code:
         return
     nested = [
@@ -56,13 +56,13 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
 
 
 def _guarded(source: Cpp, offset: int) -> bool:
-    """Whether the braces are those of an `extern "C" {` that C++ alone sees, around what is for C as well."""
+    """Return whether the braces are those of an `extern "C" {` that only C++ sees, around code that is also C."""
     opening = source.code.rfind(b"{", 0, offset)
     return re.search(rb"extern\s*\"C\"\s*\Z", source.text[max(0, opening - 40) : opening]) is not None
 
 
 def _needed(source: Cpp, project: Project, nested: list[Include]) -> Iterator[str]:
-    """Yield the headers of hipport and HIP that the files that `nested` include need, directly or through others."""
+    """Yield the headers of hipport and HIP that the `nested` includes need, directly or through others."""
     seen = {source.path}
     waiting = [other for include in nested for other in project.included(source, include)]
     while waiting:

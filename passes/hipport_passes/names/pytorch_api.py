@@ -2,7 +2,7 @@
 """Replace names that PyTorch removed from its C++ interface, for CUDA as well.
 
 Old extensions fail with every current PyTorch for ROCm, whatever their kernels do. `x.type()` where `AT_DISPATCH_…`
-needs a scalar type becomes `x.scalar_type()`, also through a macro of the program or a variable; `AT_CHECK` and its
+needs a scalar type becomes `x.scalar_type()`, also through a macro of the program or a variable; `AT_CHECK` and the
 like become their definitions. Names of THC are replaced where they have an equivalent, and the variable for its state
 is removed when nothing else uses it. Each replacement means the same in every release that has both, for CUDA and for
 ROCm, except `x.toType(y.type())`, which is REVIEW. An extension in C, which torch.utils.ffi built, is left to a person
@@ -38,13 +38,13 @@ _OPERAND = re.compile(rb"[\w.:\s>*&-]*")
 _MACRO = re.compile(rb"#[ \t]*define[ \t]+(?P<name>\w+)\((?P<parameters>[^()]*)\)")
 _DEFINED = re.compile(rb"#[ \t]*define[ \t]+(\w+)")
 _GIVEN = re.compile(rb"(?:\bscalar_type\s*\(\s*|=\s*)\(?(\w+)\)?\s*[;)]")
-#: A member function of that name, by which `x` may be no tensor.
+#: A member function of that name, because of which `x` may not be a tensor.
 _OWN_TYPE = re.compile(rb"[\w>&*]\s+&?(?<!return )type\s*\(\s*\)\s*(?:(?:const|noexcept|override)\b\s*)*\{")
 _STATE = re.compile(rb"(?:\bextern\s+)?\bTHCState\s*\*\s*(?P<name>\w+)\s*(?P<value>=[^;{}]*)?;")
 _GLOBAL_STATE = re.compile(
     rb"(?:::)?\s*at\s*::\s*globalContext\s*\(\s*\)\s*\.\s*(?:getTHCState|lazyInitCUDA)\s*\(\s*\)"
 )
-#: What THC's state is given as: a variable or member of any name, or what gives it.
+#: The arguments for THC's state: a variable or member of any name, or the functions that return it.
 _STATE_GIVEN = re.compile(rb"(?:[\w.>-]|::)+|" + _GLOBAL_STATE.pattern)
 _CONDITION = re.compile(rb"#[ \t]*(?:if|ifdef|ifndef|elif|undef)\b")
 _BODY = re.compile(rb"\s*(?:const\s*)?(?:noexcept\s*)?\{")
@@ -58,7 +58,7 @@ _TO_TYPE = re.compile(
 )
 _IS_VARIABLE = re.compile(rb"\s*\.\s*is_variable\s*\(\s*(?:true|false)\s*\)")
 _LAST = re.compile(rb"\w+")
-# Folders of headers that include each other, and what PyTorch's own converter makes of them.
+# Folders of headers that include each other, and their names after PyTorch's own converter.
 _OF_CUDA = (b"c10/cuda", b"ATen/cuda", b"c10/hip", b"ATen/hip")
 _TH = re.compile(rb"TH[A-Z]\w*")
 _ON_GPUS = "; assumes that each build of this file has a GPU's headers, because all uses stand under conditions"
@@ -81,7 +81,7 @@ class _Tables(NamedTuple):
 
 @cache
 def table() -> _Tables:
-    """Return what is known to be gone."""
+    """Return the removed names."""
     rows = load(Path(__file__).with_suffix(".toml"))
     return _Tables(
         {name.encode(): _Row(**row) for name, row in rows["names"].items()},
@@ -92,7 +92,7 @@ def table() -> _Tables:
 
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
-    """Yield a finding per use of what is gone."""
+    """Yield a finding per use of a removed name."""
     if source.path.suffix == ".c":
         yield from _in_c(source)
         return
@@ -109,7 +109,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
 
 
 def _in_c(source: Cpp) -> Iterator[Finding]:
-    """Extensions in C were for torch.utils.ffi; what takes the place of their tensors is C++."""
+    """Report extensions in C, which were for torch.utils.ffi; the replacement of their tensors is C++."""
     for include in source.includes:
         if include.path.startswith(("TH/", "THC/")):
             message = (
@@ -120,7 +120,8 @@ def _in_c(source: Cpp) -> Iterator[Finding]:
             return
 
 
-# --- x.type() where a type of numbers is wanted -----------------------------------------------------------------------
+# --- x.type() as a type of numbers
+# -------------------------------------------------------------------------------------
 
 
 def _dispatched(source: Cpp, project: Project) -> Iterator[Finding]:
@@ -171,7 +172,7 @@ def _declares(source: Cpp, span: Span) -> bool:
 
 
 def _type_asked(source: Cpp, argument: Span) -> Span | None:
-    """Return where `type` stands in `x.type()`, if that is all of an argument."""
+    """Return the span of `type` in `x.type()`, if that is a whole argument."""
     start, end = argument.start, argument.end
     while source.code[start:end].startswith(b"(") and source.closing(start) == end - 1:
         start, end = start + 1, end - 1
@@ -184,14 +185,14 @@ def _type_asked(source: Cpp, argument: Span) -> Span | None:
 
 
 def _is_tensor(source: Cpp, argument: Span) -> bool:
-    """Say whether what an expression starts with is declared as a tensor."""
+    """Return whether the beginning of an expression is declared as a tensor."""
     name = _WORD.search(source.code, argument.start, argument.end)
     declared = rb"\bTensor\b[\s&*]*(?:const\b[\s&*]*)?\b" + re.escape(name[0] if name else b"") + rb"\b"
     return name is not None and re.search(declared, source.code) is not None
 
 
 def _is_type(source: Cpp, variable: Span) -> bool:
-    """Say whether a variable was last given a tensor's type."""
+    """Return whether the last value of a variable is a tensor's type."""
     name = re.escape(source[variable])
     pattern = re.compile(rb"\bauto\s*(?:const\s*)?&?&?\s*" + name + rb"\s*=\s*([^;]*);")
     given = list(pattern.finditer(source.code, 0, variable.start))
@@ -199,7 +200,7 @@ def _is_type(source: Cpp, variable: Span) -> bool:
 
 
 def _macros(source: Cpp) -> frozenset[tuple[bytes, int]]:
-    """The file's macros that hand an argument to a dispatch macro, and which of their arguments it is."""
+    """Return the file's macros that pass an argument to a dispatch macro, with the index of that argument."""
     found = set()
     for directive in source.directives:
         match = _MACRO.match(source.code, directive.start, directive.end)
@@ -210,7 +211,7 @@ def _macros(source: Cpp) -> frozenset[tuple[bytes, int]]:
         given: list[bytes] = []
         for call in re.finditer(_DISPATCH.pattern + rb"\s*\(", body):
             opening = match.end() + call.end() - 1
-            # The list of types that some of these begin with has no parameter in it.
+            # The list of types at the beginning of some of these contains no parameter.
             given += [source[each].strip(b"() \t\r\n") for each in (source.arguments(opening) or ())[:4]]
         if b"scalar_type" in body and b"switch" in body:
             given += _GIVEN.findall(body)
@@ -265,7 +266,7 @@ def _functions(source: Cpp) -> Iterator[Finding]:
 
 
 class _State(NamedTuple):
-    """A variable for THC's state: its declaration, whether it can go, and what is put for it."""
+    """A variable for THC's state: its declaration, whether it can be removed, and its replacement."""
 
     declared: Span
     goes: bool
@@ -312,7 +313,7 @@ def _names(source: Cpp, project: Project) -> Iterator[Finding]:
 
 
 def _lost(source: Cpp, project: Project, put: AbstractSet[str]) -> Iterator[Finding]:
-    """Include again what declares names that this pass writes, where a merge has taken it; but for what is `put`."""
+    """Include headers for names that this pass writes, if a merge has removed them; but not those in `put`."""
     rows = {row.becomes: row.header for row in table().names.values() if row.header and row.header not in put}
     rows = {name: header for name, header in rows.items() if _LAST.findall(name.encode())[-1] in source.words}
     included = project.union_over(source, _included) if rows else frozenset()
@@ -338,10 +339,10 @@ def _lost(source: Cpp, project: Project, put: AbstractSet[str]) -> Iterator[Find
 
 
 def _place(source: Cpp, uses: Sequence[Span]) -> tuple[int, bool]:
-    """Return where an `#include` goes for some uses, and whether no build sees it that sees none of them.
+    """Return the place of an `#include` for some uses, and whether every build that sees it sees a use.
 
-    A program may be built for CPUs alone, where there are no headers of GPUs: what is used under a condition only is
-    included under it.
+    A program may be built for CPUs alone, where there are no headers of GPUs: if the uses are under a condition, so is
+    the include.
     """
     top = line_of(source, PYTORCH)
     within = {next((each for each in source.conditional if each.start <= use.start < each.end), None) for use in uses}
@@ -364,7 +365,7 @@ def _included(source: Cpp) -> frozenset[bytes]:
 
 
 def _counts(source: Cpp, span: Span) -> bool:
-    """Say whether a name is used there: not asked for by a condition, not a member, not in code for one of the two."""
+    """Return whether a name is used there: not in a condition, not as a member, not in code for CUDA or HIP alone."""
     if source.ported(span.start) or member_or_qualified(source.code, span.start):
         return False
     directive = source.directive(span.start)
@@ -372,7 +373,7 @@ def _counts(source: Cpp, span: Span) -> bool:
 
 
 def _edits(source: Cpp, span: Span, row: _Row) -> tuple[Edit, ...]:
-    """Return what makes of a use what the row says; nothing where the use is not understood."""
+    """Return the edits that replace a use according to the row; nothing if the use is not understood."""
     called = _CALL.match(source.code, span.end)
     if row.form:
         name, _, before = row.form.partition("(")
@@ -386,7 +387,7 @@ def _edits(source: Cpp, span: Span, row: _Row) -> tuple[Edit, ...]:
     arguments = (called and source.arguments(called.end() - 1)) or ()
     if row.without == 1 and arguments and _STATE_GIVEN.fullmatch(source.code, arguments[0].start, arguments[0].end):
         dropped = Span(arguments[0].start, arguments[1].start if len(arguments) > 1 else arguments[0].end)
-    elif row.without == 2 and len(arguments) == 3:  # what formats as printf does has more
+    elif row.without == 2 and len(arguments) == 3:  # Functions that format like printf have more arguments.
         dropped = Span(arguments[1].start, arguments[2].start)
     else:
         return ()
@@ -394,7 +395,7 @@ def _edits(source: Cpp, span: Span, row: _Row) -> tuple[Edit, ...]:
 
 
 def _states(source: Cpp, taken: list[Span]) -> Iterator[_State]:
-    """Yield the variables for THC's state; one goes where all else that mentions it is `taken` away."""
+    """Yield the variables for THC's state; one is removed if all other mentions of it are `taken` away."""
     if b"THCState" not in source.words:
         return
     for match in _STATE.finditer(source.code):
@@ -408,7 +409,7 @@ def _states(source: Cpp, taken: list[Span]) -> Iterator[_State]:
             declared = _line(source, declared)
         else:
             goes = goes and _GLOBAL_STATE.fullmatch(value[1:].strip()) is not None
-            # What gave it, and what the calls that it went to did, was to see to it that there is a context.
+            # The function that returned it, and the calls that received it, also created a context.
             new = b"at::globalContext().lazyInitCUDA();"
         yield _State(declared, goes, new)
 

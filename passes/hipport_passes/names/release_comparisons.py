@@ -15,13 +15,13 @@ DEFINE = re.compile(rb"#[ \t]*define[ \t]+(\w+)")
 ON_DEVICE = b"__HIP_DEVICE_COMPILE__"
 _COMPARED = re.compile(rb"__CUDA_ARCH__\s*(>=|<=|>|<)\s*(\d+)\b(?!\s*[-+*/%<>]|[\w.])")
 
-#: The oldest that programs of today are built for: CUDA 11.0 and the GPUs that CUDA 12 knows.
+#: The oldest that current programs are built for: CUDA 11.0 and the GPUs that CUDA 12 supports.
 OLDEST = {b"CUDA_VERSION": 11000, b"CUDART_VERSION": 11000, b"__CUDACC_VER_MAJOR__": 11, b"__CUDA_ARCH__": 500}
 _COMPARISON = re.compile(
     rb"(?<![\w.])(?:(?:%(names)s)\s*(?P<sign>>=?|<=?)\s*(?P<number>\d+)|(?P<first>\d+)\s*(?P<turned>>=?|<=?)\s*(?:%(names)s)"
     rb"|(?:%(names)s)\s*[=!]=\s*\d+)\b(?!\s*(?:[-+*/%%]|<<|>>)|[\w.])" % {b"names": b"|".join(OLDEST)}
 )
-# What releases are asked with.
+# Comparisons with releases.
 _ASKED = re.compile(
     rb"\s*(?:(?:CUDA(?:RT)?_VERSION|__CUDACC_VER_(?:MAJOR|MINOR|BUILD)__|\d+)(?![\w.])|[<>]=?|[=!]=|&&|(\|\|)|(\()|(\))"
     rb"|([,;]))"
@@ -35,9 +35,9 @@ _BOUND = re.compile(rb"__CUDA_ARCH__\s*>=?[\s\w*+()]+")
 
 
 def settled(code: bytes, span: Span) -> tuple[Span, bytes] | None:
-    """Return the comparison of `__CUDA_ARCH__` at `span` that has one result on every GPU of today, and that result.
+    """Return the comparison of `__CUDA_ARCH__` at `span` if it has one result on every current GPU, and that result.
 
-    CUDA 12 knows GPUs since compute capability 5.0.
+    CUDA 12 supports GPUs since compute capability 5.0.
     """
     match = _COMPARED.match(code, span.start)
     if match is None or int(match[2]) > 500 or (match[1] in (b">", b"<=") and int(match[2]) == 500):
@@ -46,9 +46,9 @@ def settled(code: bytes, span: Span) -> tuple[Span, bytes] | None:
 
 
 def compared_release(source: Cpp, project: Project, span: Span, name: bytes) -> Finding | None:
-    """Return what is said of a comparison of CUDA's release or architecture outside of a condition, or None.
+    """Return the finding on a comparison of CUDA's release or architecture outside of a condition, or None.
 
-    A macro stands for it, which conditions ask then, or code has it.
+    The comparison is in a macro, which conditions then use, or in code.
     """
     if name not in OLDEST:
         return None
@@ -57,7 +57,7 @@ def compared_release(source: Cpp, project: Project, span: Span, name: bytes) -> 
     if name == b"__CUDA_ARCH__" and (define is None or _in_code(source, project, define[1])):
         return None
     line = source.code.rfind(b"\n", 0, span.start) + 1
-    # Not beyond a directive, which ends where its line does, in a comment too.
+    # Not beyond a directive, which ends with its line, even in a comment.
     end = directive.end if directive else len(source.code)
     matches = _COMPARISON.finditer(source.code, directive.start if directive else line, end)
     match = next((each for each in matches if each.end() >= span.end), None)
@@ -73,8 +73,8 @@ def compared_release(source: Cpp, project: Project, span: Span, name: bytes) -> 
         return Finding(span, "compared", message, certainty=Certainty.MANUAL)
     oldest = "NVIDIA GPU since compute capability 5.0" if name == b"__CUDA_ARCH__" else "CUDA since 11.0"
     holds = b">" in sign
-    if name == b"__CUDA_ARCH__":  # The host has none with CUDA either.
-        # Of a comment that goes on in the next line, code has the end of the line.
+    if name == b"__CUDA_ARCH__":  # In a host compilation CUDA defines none either.
+        # If a comment continues on the next line, `code` still has the end of this line.
         one_line = match.group() if b"\\" in match.group() else b" ".join(match.group().split())
         new = one_line + (b" || " if holds else b" && !") + ON_DEVICE
         if source.code[match.start() - 1 : match.start()] + source.code[match.end() : match.end() + 1] != b"()":
@@ -94,7 +94,7 @@ def compared_release(source: Cpp, project: Project, span: Span, name: bytes) -> 
 
 
 def _moot(code: bytes, span: Span, *, holds: bool) -> int:
-    """Return how far what follows a comparison is not asked any more: `MAJOR > 10 || (MAJOR == 10 && MINOR >= 2)`."""
+    """Return the end of the code that the comparison makes irrelevant: `MAJOR > 10 || (MAJOR == 10 && MINOR >= 2)`."""
     sign = b"||" if holds else b"&&"
     before = code[max(0, span.start - 40) : span.start].rstrip()
     end, depth, first = span.end, 0, True
@@ -112,7 +112,7 @@ def _moot(code: bytes, span: Span, *, holds: bool) -> int:
 
 
 def _in_code(source: Cpp, project: Project, macro: bytes) -> bool:
-    """Say whether a program has a macro anywhere but in directives."""
+    """Return whether a program uses a macro outside of directives."""
     word = re.compile(rb"\b%b\b" % macro)
     return any(
         other.directive(match.start()) is None
@@ -123,9 +123,9 @@ def _in_code(source: Cpp, project: Project, macro: bytes) -> bool:
 
 
 def asserted(source: Cpp, span: Span) -> Span | None:
-    """Return the condition of the static_assert that the `__CUDA_ARCH__` at `span` stands in, if it is a lower bound.
+    """Return the condition of the static_assert around the `__CUDA_ARCH__` at `span`, if it is a lower bound.
 
-    Or None. What a message says of the architecture belongs to it, also where the bound has become `true`.
+    Else None. The architecture in its message belongs to it, also once the bound has become `true`.
     """
     for match in _ASSERTION.finditer(source.code, 0, span.start):
         arguments = source.arguments(match.end() - 1)

@@ -2,11 +2,10 @@
 """Write includes without blanks behind the `#`, where PyTorch's hipify must read them.
 
 hipify looks for `#include <` and `#include "` literally, as its source shows (RE_QUOTE_HEADER and RE_ANGLE_HEADER in
-torch/utils/hipify/hipify_python.py of PyTorch 2.13, and tried). In `# include <c10/cuda/CUDAStream.h>` it leaves a
-name that a PyTorch for ROCm does not have. With `# include "common.h"` the original file is included, beside the
-converted copy that others include. For every compiler both spellings are the same. The pass looks only at files that
-belong together with files that include PyTorch's headers, and there only at includes of PyTorch's headers for CUDA and
-of files of the repository.
+torch/utils/hipify/hipify_python.py of PyTorch 2.13, and tried). In `# include <c10/cuda/CUDAStream.h>` it leaves a name
+that a PyTorch for ROCm does not have. With `# include "common.h"` the original file is included, beside the converted
+copy that others include. For every compiler both spellings are the same. The pass handles only files whose component
+includes PyTorch's headers, and there only includes of PyTorch's headers for CUDA and of files of the repository.
 """
 
 from __future__ import annotations
@@ -27,13 +26,13 @@ _FOR_CUDA = re.compile(r"(?:ATen|c10|torch|caffe2|THC)/.*")
 
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
-    """Yield a finding per include that hipify would not see."""
+    """Yield a finding per include that hipify would not recognize."""
     missed = [each for each in source.includes if not _SPELLED.match(source.code, each.directive.start)]
     if not missed or source.is_hipport_header or not project.union_over(source, includes_pytorch):
         return
     for each in missed:
         if _converted(source, each, project):
-            # From behind the `#` to the path: a comment in between stays where it is, and the include, too.
+            # From the `#` to the path. If there is a comment in between, the include stays unchanged.
             between = source.text[each.directive.start + 1 : each.target.start]
             if between.replace(b"include", b"", 1).strip():
                 continue
@@ -45,7 +44,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
 
 
 def _converted(source: Cpp, include: Include, project: Project) -> bool:
-    """Say whether hipify may have another path for what is included."""
+    """Return whether hipify may move the included file."""
     if _FOR_CUDA.fullmatch(include.path):
         return "cuda" in include.path.lower() or include.path.startswith("THC/")
     found = project.included(source, include)

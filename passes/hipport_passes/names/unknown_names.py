@@ -3,9 +3,9 @@
 
 CUDA gets new names with each release, and programs misspell old ones. Such a name is kept, and hipcc does not know it.
 A program's own `cudaCheck(…)` looks the same, so every name that its files declare in any way is left alone, and so is
-a name that may be a macro's, in capitals with parentheses after it. A name is reported once for all files of a
-program. A name that looks like a device function's is reported only in programs that use something else of CUDA.
-Namespaces of libraries that ROCm lacks are reported where no header of theirs is included.
+a name that may be a macro's, in capitals with parentheses after it. A name is reported once for all files of a program.
+A name that looks like a device function's is reported only in programs that use other CUDA names. Namespaces of
+libraries that ROCm lacks are reported if none of their headers is included.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from hipport_passes.names import api_names
 from hipport_passes.names.headers import header_tables
 
 _CALLED = re.compile(rb"\s*(?:<[^;{}()]*>\s*)?\(")
-# What a macro pastes to it, a backslash that breaks it, a namespace.
+# A macro's pasted part, a backslash that splits it, a namespace.
 _PART = re.compile(rb"[ \t]*##|\\\r?\n\w|\s*::")
 _INNER_WORD = re.compile(rb"(?<=[a-z])[A-Z]|(?<=[A-Za-z])_")
 _CAPITALS = re.compile(rb"[A-Z_0-9]+")
 _BODY = re.compile(rb"\s*(?:[{;:]|final\b)")
-# In front of a function that returns a pointer or a reference.
+# The text before a function that returns a pointer or a reference.
 _POINTED = re.compile(rb"(?:^|[;{}>\n])[ \t]*(?!return\b)(?:[\w:]+\s+)*[\w:]+(?:\s*<[^;{}()]*>)?\s*[*&]+\s*\Z")
 _TYPE_WORDS = frozenset(b"struct class enum union".split())
 #: Words that no declared name follows.
@@ -41,9 +41,9 @@ _NO_TYPE = frozenset(
     b"return else do case goto throw delete new sizeof alignof and or not xor if while for switch co_return co_await "
     b"co_yield typename operator public private protected".split()
 )
-#: `cublasSgemm_v2`, `cuMemcpy_ptsz`, `cublasSgemm_64`: what a header's macros make of the name that programs write.
+#: `cublasSgemm_v2`, `cuMemcpy_ptsz`, `cublasSgemm_64`: the names that a header's macros make from the usual ones.
 _VERSION = re.compile(rb"(?:_v\d+|_pts[dz]|_[0-9]+)+$")
-# What only CUDA's language has, and HIP's.
+# Words that only CUDA's and HIP's languages have.
 _OF_DEVICES = frozenset(b"__device__ __constant__ threadIdx blockIdx blockDim gridDim warpSize".split())
 _WITHIN = re.compile(rb"\s*::")
 _USED = re.compile(rb"\b(?:using\s+namespace|namespace\s+\w+\s*=)\s*(?:::\s*)?$")
@@ -56,8 +56,8 @@ _CONDITION = re.compile(rb"#[ \t]*(?:if|ifdef|ifndef|elif|undef|error|include|pr
 class _Family(NamedTuple):
     """The form of a library's names.
 
-    `headers` are the beginnings of its headers' names, where ROCm has nothing of the library: `headers` reports them.
-    `alike` says that compilers for other accelerators have such names, too.
+    `headers` are the prefixes of its headers' names if ROCm lacks the library: `headers` reports them. `alike`:
+    compilers for other accelerators have such names, too.
     """
 
     of: str
@@ -99,13 +99,13 @@ def _known() -> frozenset[bytes]:
 
 @cache
 def _beginnings() -> frozenset[bytes]:
-    """Return the beginnings of CUDA's names, word by word: `cudaMem` of `cudaMemAdvise`."""
+    """Return the prefixes of CUDA's names, word by word: `cudaMem` of `cudaMemAdvise`."""
     names = api_names.table()
     return frozenset(name[: word.start()] for name in names for word in _INNER_WORD.finditer(name, 5))
 
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
-    """Yield a finding for each such name, where the program uses it first."""
+    """Yield a finding for each such name, at its first use in the program."""
     yield from _named_spaces(source, project)
     used = source.fact(_used)
     if not used:
@@ -134,21 +134,21 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
 
 
 def _used(source: Cpp) -> tuple[tuple[Span, bytes, _Family], ...]:
-    """The names of the families that are in no table, where they stand as CUDA's would, with their family."""
+    """Return the names of the families that are in no table, where they are used like CUDA's, with their family."""
     found = []
     for span, name in source.fact(_looking_so):
         if member_or_qualified(source.code, span.start) or source.ported(span.start):
             continue
         if _PART.match(source.code, span.end) or source.code[: span.start].rstrip(b" \t").endswith((b"##", b"\\\n")):
-            continue  # a part of a name, of which `api_names` tells
+            continue  # A part of a name, which `api_names` reports.
         directive = source.directive(span.start)
         if directive is not None and _CONDITION.match(source.code, directive.start, directive.end):
             continue
         called = _CALLED.match(source.code, span.end) is not None
         if called and _CAPITALS.fullmatch(name):
-            continue  # CUDA's own are not called
+            continue  # CUDA's own names in capitals are not called.
         if not called and name in _beginnings():
-            continue  # what a macro that gets it pastes the rest to
+            continue  # An argument to which a macro pastes the rest.
         family = next(each for each in _families() if each.names.fullmatch(name))
         if family.used == "any" or called == (family.used == "called"):
             found.append((span, name, family))
@@ -157,15 +157,15 @@ def _used(source: Cpp) -> tuple[tuple[Span, bytes, _Family], ...]:
 
 @cache
 def _spaces() -> Mapping[bytes, str]:
-    """Namespaces of libraries that ROCm lacks, which are called as the folders of their headers are, and what to do."""
+    """Return namespaces of libraries that ROCm lacks, which are named like the folders of their headers, and advice."""
     folders = header_tables.table().folders.items()
     known = {path[:-1].encode(): row.advice for path, row in folders if row.hip is None}
-    known.pop(b"cuda")  # of libcu++, which `namespaces` ports
+    known.pop(b"cuda")  # libcu++'s, which `namespaces` ports.
     return known
 
 
 def _named_spaces(source: Cpp, project: Project) -> Iterator[Finding]:
-    """Yield the first use of each of those whose headers no file of the program includes: `headers` reports these."""
+    """Yield the first use of each of those without an included header in the program: `headers` reports the others."""
     told: set[bytes] = set()
     for span, name in source.fact(_in_spaces):
         if name not in told and project.component(source).fact(_first_space).get(name) == source.path:
@@ -186,13 +186,13 @@ def _in_spaces(source: Cpp) -> tuple[tuple[Span, bytes], ...]:
 
 
 def _opens(source: Cpp, name: Span) -> bool:
-    """Say whether a namespace is opened by its name there, and not used."""
+    """Return whether the name opens a namespace there, and does not use one."""
     opened = _OPENED.search(source.code, max(0, name.start - 60), name.start)
     return opened is not None and opened["using"] is None
 
 
 def _first_space(component: Component) -> Mapping[bytes, PurePath]:
-    """The first file of a program that uses such a namespace, of which it includes, and declares, nothing."""
+    """Return the first file of a program that uses such a namespace which it neither includes nor declares."""
     first: dict[bytes, PurePath] = {}
     there: set[bytes] = set()
     for source in component:
@@ -212,7 +212,7 @@ def _looking_so(source: Cpp) -> tuple[tuple[Span, bytes], ...]:
 
 
 def _first(component: Component) -> Mapping[bytes, PurePath]:
-    """The first file of a program that uses a name, or a library whose headers are reported."""
+    """Return the first file of a program that uses a name, or a library whose headers are reported."""
     first: dict[bytes, PurePath] = {}
     for source in component:
         if isinstance(source, Cpp):
@@ -224,7 +224,7 @@ def _first(component: Component) -> Mapping[bytes, PurePath]:
 
 
 def _has_cuda(component: Component) -> bool:
-    """Say whether anything of a program is CUDA's for certain: what else looks so may be of another accelerator's."""
+    """Return whether a program certainly uses CUDA: otherwise similar names may be another accelerator's."""
     return any(isinstance(each, Cpp) and each.fact(_is_cuda) for each in component)
 
 
@@ -236,7 +236,7 @@ def _is_cuda(source: Cpp) -> bool:
 
 
 def _included(source: Cpp) -> frozenset[str]:
-    """The libraries whose headers a file includes."""
+    """Return the libraries whose headers a file includes."""
     names = [PurePath(each.path).name for each in source.includes]
     return frozenset(
         family.of for family in _families() if family.headers and any(each.startswith(family.headers) for each in names)
@@ -244,7 +244,9 @@ def _included(source: Cpp) -> frozenset[str]:
 
 
 def _declared(source: Cpp) -> frozenset[bytes]:
-    """The names of the families that the file declares: types, functions, variables, macros, enumerators, members."""
+    """Return the names of the families that the file declares: types, functions, variables, macros, enumerators,
+    members.
+    """
     names = source.fact(_looking_so)
     found = {each.name for each in declarations(source, names)}
     for span, name in names:
@@ -258,7 +260,7 @@ def _declared(source: Cpp) -> frozenset[bytes]:
 
 @cache
 def _near(name: bytes) -> str:
-    """Return what to say of the name that is most like it; "" if none is."""
+    """Return the hint to the most similar name; "" if there is none."""
     known = api_names.table()
     base = _VERSION.sub(b"", name)
     if base not in known:
@@ -273,7 +275,7 @@ def _near(name: bytes) -> str:
 
 @cache
 def _beginning() -> Mapping[bytes, Sequence[str]]:
-    """The known names by their first four letters."""
+    """Return the known names by their first four letters."""
     found: dict[bytes, list[str]] = {}
     for each in api_names.table():
         found.setdefault(each[:4].lower(), []).append(each.decode())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The means to judge the entries of package lists, and the words for the judgement."""
+"""The parts that judge the entries of package lists, and their messages."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hipport_passes.packages import recipes as table
 from hipport_passes.packages.judge import Verdict, judge
 from hipport_passes.packages.recipes import Recipes, for_cuda
 
-# A build script that needs PyTorch to run, which one that only asks for it to be installed does not.
+# A build script that needs PyTorch to run; one that only requires its installation does not.
 _BUILDS_WITH_TORCH = re.compile(
     rb"^[ \t]*(?:import|from)[ \t]+torch\b|cpp_extension|CUDAExtension|skbuild", re.MULTILINE
 )
@@ -27,7 +27,7 @@ _INDEX = re.compile(r"https?://[^\s\"'/]+/whl/(?:nightly/|test/)?(cu\d+)(?=[/\s\
 
 
 class Asking:
-    """The means to judge: the recipes, the target's release, and the imports of the program."""
+    """The context for judging requirements: the recipes, the target's release, and the imports of the program."""
 
     def __init__(self, project: Project) -> None:
         self.project = project
@@ -36,11 +36,11 @@ class Asking:
         self.imported: Mapping[str, str] = _Imports(project)
 
     def judge(self, text: str, *, hashed: bool = False) -> Verdict | None:
-        """Say what becomes of a requirement."""
+        """Return the verdict on a requirement."""
         return judge(text, self.recipes, self.imported, hashed=hashed)
 
     def about(self, found: Finding) -> str:
-        """Return the package that a finding is about, by what is said of it; empty if it is about none."""
+        """Return the package that a finding is about, judged by its message; empty if it is about none."""
         if "conda has no build of PyTorch" in found.message:
             return "PyTorch of conda's"
         for family in self.recipes.families:
@@ -50,7 +50,7 @@ class Asking:
         return ""
 
     def builds_with_torch(self, folder: str) -> bool:
-        """Say whether a folder of the repository, as scripts call it, builds an extension of PyTorch."""
+        """Return whether a folder of the repository, by its name in scripts, builds a PyTorch extension."""
         for source in self.project.sources:
             inside = source.path.parent.as_posix()
             if source.path.name == "setup.py" and (inside == folder or inside.endswith("/" + folder)):
@@ -59,14 +59,14 @@ class Asking:
 
     @cached_property
     def ours(self) -> frozenset[str]:
-        """The words that hipport writes for ROCm, which a file has once it is ported."""
+        """Return the words that hipport writes for ROCm, which a ported file contains."""
         installs = [word for family in self.recipes.families for each in family.install for word in each.split()]
         named = [name for family in self.recipes.families for name in family.renamed.values()]
         images = (each.name for each in self.recipes.images)
         return frozenset((self.index.url, *installs, *named, *images))
 
     def index_for_rocm(self, url: str) -> str | None:
-        """Return PyTorch's index of wheels for ROCm that stands for one of wheels for CUDA."""
+        """Return PyTorch's index of wheels for ROCm in place of one of wheels for CUDA."""
         match = _INDEX.match(url)
         return url[: match.start(1)] + self.index.url.rpartition("/")[2] + url[match.end(1) :] if match else None
 
@@ -90,18 +90,18 @@ class _Imports(Mapping[str, str]):
 
 
 def knows_rocm(source: Source, own: re.Pattern[bytes], asking: Asking) -> bool:
-    """Say whether a file mentions ROCm in words that hipport does not write: `own` are those it writes there.
+    """Return whether a file mentions ROCm in words that hipport does not write; `own` are those that it writes there.
 
-    What a merge brings into a file that was ported is to be ported like the rest.
+    Text that a merge brings into a ported file must be ported like the rest.
     """
     ours = rb"|".join(re.escape(each.encode()) for each in sorted(asking.ours, key=len, reverse=True))
     return _SAYS_ROCM.search(re.sub(ours, b"", own.sub(b"", source.text))) is not None
 
 
 def unless_both(found: Iterable[Finding]) -> Iterator[Finding]:
-    """Yield what a file that knows ROCm leaves to a person; nothing of one that has both ways on purpose.
+    """Yield the findings for a person in a file that knows ROCm; nothing if it intentionally has both ways.
 
-    hipport leaves nothing for CUDA behind that it could change: where there is such a thing, it was left there.
+    hipport leaves nothing for CUDA that it could change: such a part was left on purpose.
     """
     findings = list(found)
     if not any(each.edits for each in findings):
@@ -109,7 +109,7 @@ def unless_both(found: Iterable[Finding]) -> Iterator[Finding]:
 
 
 def part(verdict: Verdict, text: str, start: int) -> Edit:
-    """Return the edit of a verdict on a part of a requirement that starts at `start` in its file."""
+    """Return the edit of a verdict, for a requirement that starts at `start` in its file."""
     before, inside = text[: verdict.start], text[verdict.start : verdict.end]
     at = start + len(before.encode())
     return Edit(Span(at, at + len(inside.encode())), verdict.new.encode())
@@ -121,13 +121,13 @@ def finding(span: Span, verdict: Verdict, edits: tuple[Edit, ...], where: str = 
 
 
 def note(verdict: Verdict) -> str:
-    """Return what is left in a list of what goes from it."""
+    """Return the note that a list keeps about a removed entry."""
     assert verdict.family is not None
     return verdict.family.note or verdict.family.why
 
 
 def decoded(source: Source, span: Span) -> str:
-    """Return the text of a span, as long in UTF-8 as it is there: `?` for each byte of what is none."""
+    """Return the text of a span with the same length in UTF-8: `?` for each byte if it is not valid UTF-8."""
     try:
         return source[span].decode()
     except UnicodeDecodeError:
@@ -135,7 +135,7 @@ def decoded(source: Source, span: Span) -> str:
 
 
 def says_cuda_index(url: str) -> bool:
-    """Say whether an index or a page of links has builds for CUDA."""
+    """Return whether an index or a page of links has builds for CUDA."""
     return (
         for_cuda(url)
         or url.rstrip("/").endswith("/whl/torch_stable.html")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Commands that install packages, in shell scripts, Dockerfiles and texts, and the images that those start from."""
+"""Commands that install packages, in shell scripts, Dockerfiles and texts, and the base images there."""
 
 from __future__ import annotations
 
@@ -21,28 +21,29 @@ _DECLARE = frozenset(("export", "local", "declare", "readonly", "typeset"))
 _CUDA_WORDS = re.compile(r"cuda|nvidia|nvcc", re.IGNORECASE)
 _ROCM_WORDS = re.compile(r"rocm|(?<![a-z])hip(?![a-z])|(?<![a-z])amd(?!64|[a-z])", re.IGNORECASE)
 _COPIED = re.compile(rb"--from=([^\s\"']+)")
-# A variable of a shell's, or one of Python's that a notebook puts: `$url`, `{url}`. The latter are known with braces.
+# A variable of a shell's, or one of Python's that a notebook inserts: `$url`, `{url}`. The latter are stored with
+# braces.
 _VARIABLE = re.compile(r"\$(?:\{(?P<name>\w+)(?:\[@\])?\}|(?P<bare>\w+))|(?<!\$)\{(?P<python>\w+)\}")
-# A heading or an item on AMD's GPUs, or an image of AMD's: no command that hipport writes has these.
+# A heading or an item about AMD's GPUs, or an image of AMD's: hipport's own commands contain none of these.
 _FOR_USERS_OF_ROCM = re.compile(
     rb"^[ \t]*(?:#+|[-*+]|\d+[.)])[ \t][^\r\n]{0,60}\b(?:ROCm|AMD GPUs?)\b|\brocm/(?:pytorch|dev)\b", re.MULTILINE
 )
 
 
 def in_shell(source: Source, asking: Asking, variables: Mapping[str, str] | None = None) -> Iterator[Finding]:
-    """Yield what is to be said of a shell script, or of what a notebook gives to a shell, with Python's `variables`."""
+    """Yield the findings on a shell script, or on a notebook's shell commands, with Python's `variables`."""
     assert isinstance(source, Shell)
     yield from in_commands(source, source.commands, asking, variables)
 
 
 def in_dockerfile(source: Dockerfile, asking: Asking) -> Iterator[Finding]:
-    """Yield what is to be said of a Dockerfile."""
+    """Yield the findings on a Dockerfile."""
     knows_rocm = any(
         each.name == "FROM"
         and any(_ROCM_WORDS.search(word.text) and word.text not in asking.ours for word in each.words)
         for each in source.instructions
     )
-    # Perhaps it has a stage for each vendor.
+    # It may have a stage for each vendor.
     found = _in_dockerfile(source, asking)
     yield from unless_both(found) if knows_rocm else found
 
@@ -82,7 +83,7 @@ def _in_dockerfile(source: Dockerfile, asking: Asking) -> Iterator[Finding]:
 
 
 def in_definition(source: Definition, asking: Asking) -> Iterator[Finding]:
-    """Yield what is to be said of a definition file of Singularity or Apptainer."""
+    """Yield the findings on a definition file of Singularity or Apptainer."""
     images = [word for key, word in source.headers if key == "from"]
     found = _in_definition(source, images, asking)
     both = any(for_rocm(word.text) and word.text not in asking.ours for word in images)
@@ -105,7 +106,7 @@ def _variables(each: DockerInstruction) -> Iterator[str]:
 def in_commands(
     source: Source, commands: Sequence[Command], asking: Asking, variables: Mapping[str, str] | None = None
 ) -> Iterator[Finding]:
-    """Yield what is to be said of commands that install something."""
+    """Yield the findings on commands that install packages."""
     knows_rocm = any(
         _ROCM_WORDS.search(word.text) and word.text not in asking.ours for command in commands for word in command.words
     ) or any(command.asks(_ROCM_WORDS) for command in commands)
@@ -148,7 +149,7 @@ def in_commands(
 
 
 def _by_variables(command: Command, known: Mapping[str, str], asking: Asking) -> Iterator[Finding]:
-    """Yield what a command of pip's installs by variables that the script sets before."""
+    """Yield the findings on a pip command whose arguments are variables that the script sets before."""
     install = pip_install(command)
     if install is None:
         return
@@ -172,7 +173,7 @@ def _by_variables(command: Command, known: Mapping[str, str], asking: Asking) ->
 
 
 def _put(text: str, known: Mapping[str, str]) -> str:
-    """Return a word with what variables in it stand for, as far as that is known."""
+    """Return a word with its variables replaced by their values, as far as these are known."""
     for _ in range(3):
         text = _VARIABLE.sub(
             lambda m: known.get(f"{{{m['python']}}}" if m["python"] else m["name"] or m["bare"], m[0]).strip("\"'"),
@@ -182,24 +183,24 @@ def _put(text: str, known: Mapping[str, str]) -> str:
 
 
 def _told(text: str) -> str:
-    """Return a text for people, with what is known only when it runs left out."""
+    """Return a text for people, without the parts that are known only at run time."""
     return text.replace(HOLE, "…")
 
 
 class _Folder:
-    """The folder of a script, as its own `cd` shows: below the folder that it started in, or below an unknown one."""
+    """The current folder of a script by its `cd` commands: relative to its first folder, or to an unknown one."""
 
     def __init__(self) -> None:
         self.now = ""
         self._before: list[str] = []
 
     def follow(self, command: Command) -> None:
-        """Take note of `cd`, `pushd` and `popd`."""
+        """Record `cd`, `pushd` and `popd`."""
         name, *words = (word.text for word in command.words)
         where = next((word for word in words if not word.startswith("-") or word == "-"), "")
         if name.lstrip("%") in ("cd", "pushd") and where not in ("", "-"):
             self._before.append(self.now)
-            # What a variable or the root stands for is not known; builds are looked for by the end of the path.
+            # The value of a variable, and the root, are unknown; builds are identified by the end of the path.
             known = re.sub(r"^.*\$\{?\w+\}?|^.*[)`]", "", where)
             parts = [] if known != where or known.startswith("/") else self.now.split("/")
             for each in known.split("/"):
@@ -213,9 +214,9 @@ class _Folder:
 
 
 def in_markdown(source: Markdown, asking: Asking) -> Iterator[Finding]:
-    """Yield what is to be said of commands in a text: each that there is another for, and one finding for the rest."""
+    """Yield the findings on commands in a text: one for each with a replacement, and one for the rest."""
     found = _in_markdown(source, asking)
-    # It tells users of ROCm what to do, perhaps beside those of CUDA.
+    # The text has instructions for users of ROCm, perhaps beside those for CUDA.
     words = (word.text for command in source.commands for word in command.words)
     knows_rocm = for_rocm(" ".join(word for word in words if word not in asking.ours))
     knows_rocm = knows_rocm or _FOR_USERS_OF_ROCM.search(source.text) is not None
@@ -245,5 +246,5 @@ def _in_markdown(source: Markdown, asking: Asking) -> Iterator[Finding]:
         yield Finding(left[0].span, "told", message, (), Certainty.MANUAL)
 
 
-#: Findings on a command that brings a build for CUDA.
+#: Findings on a command that installs a build for CUDA.
 BRINGS = ("torch", "index", "separate", "cuda_only", "no_rocm", "pin", "own")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Find the places where a repository asks for packages with a recipe, or imports them."""
+"""Find the places where a repository requires packages with a recipe, or imports them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _IMPORT = re.compile(rb"^([ \t]*)(?:import|from)[ \t]+(\w+)", re.MULTILINE)
 
 
 def found_families(project: Project, rules: Recipes) -> dict[str, list[PackageMention]]:
-    """Return the families that are asked for or imported, in the order of the table, and where."""
+    """Return the families that are required or imported, in the order of the table, with the places."""
     found: dict[str, list[PackageMention]] = {}
     for source in project.sources:
         for offset, text, family in _mentions(source, rules):
@@ -50,13 +50,13 @@ def found_families(project: Project, rules: Recipes) -> dict[str, list[PackageMe
 
 
 def _is_own(project: Project, module: str) -> bool:
-    """Say whether a module is the repository's own."""
+    """Return whether a module is the repository's own."""
     places = (module, f"src/{module}", f"{module}.py")
     return project.root is not None and any((project.root / place).exists() for place in places)
 
 
 def _mentions(source: Source, rules: Recipes) -> Iterator[tuple[int, str, Family]]:
-    """Yield what a file asks for: where, what, and the family."""
+    """Yield the requirements in a file: the place, the text, and the family."""
     match source:
         case Requirements():
             for line in source.lines:
@@ -118,7 +118,7 @@ def _of_text(offset: int, text: str, rules: Recipes) -> Iterator[tuple[int, str,
 
 
 def of_setup(source: Python) -> Iterator[tuple[int, str]]:
-    """Yield what a setup.py requires to install its package, and where."""
+    """Yield the requirements that a setup.py installs with its package, with their places."""
     if b"_require" not in source.text or source.module is None:
         return
     from hipport.syntax.python import Misplaced

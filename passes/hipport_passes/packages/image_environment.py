@@ -19,8 +19,8 @@ _IMAGE = re.compile(
 )
 
 _OTHER_SYSTEM = re.compile(r"centos|rockylinux|ubi\d|opensuse|windows", re.IGNORECASE)
-# Where pip and uv take an index or a page of links from besides their options
-# (docs.astral.sh/uv, "Environment variables" and "Using uv with PyTorch").
+# Variables in which pip and uv find an index or a page of links (docs.astral.sh/uv, "Environment variables" and "Using
+# uv with PyTorch").
 _INDEX_VARIABLE = re.compile(
     r"PIP_(?:(?:EXTRA_)?INDEX_URL|FIND_LINKS)|UV_(?:(?:EXTRA_)?INDEX_URL|(?:DEFAULT_)?INDEX|FIND_LINKS)"
 )
@@ -31,17 +31,17 @@ _UNKNOWN_RELEASE = re.compile(r"/whl/(?:nightly/|test/)?(?:cu)?\$")
 
 
 def for_cuda_image(name: str) -> bool:
-    """Say whether a container's image is one for CUDA, by its name."""
+    """Return whether a container image is for CUDA, judged by its name."""
     return _IMAGE.fullmatch(name) is not None and not for_rocm(name)
 
 
 def image(word: Word, name: str, start: int, asking: Asking) -> Iterator[Finding]:
-    """Yield what becomes of an image that a container starts from, whose `name` begins at `start`."""
+    """Yield the finding on a container's base image, whose `name` begins at `start`."""
     match = _IMAGE.fullmatch(name)
     if match is None or for_rocm(name):
         return
     ours = asking.recipes.image(asking.project.target.rocm)
-    # Of what is no text, the name is not as long as what stands there.
+    # In text that is not UTF-8, the name's length differs from its length in the file.
     if match["ours"] is None or _OTHER_SYSTEM.search(name) or not word.plain or "\ufffd" in name:
         message = f"{name} is an image for CUDA; start from an image for ROCm, for example {ours.name}"
         yield Finding(word.span, "image", message, (), Certainty.MANUAL)
@@ -52,7 +52,7 @@ def image(word: Word, name: str, start: int, asking: Asking) -> Iterator[Finding
 
 
 def of_image(asking: Asking) -> str:
-    """Say what is assumed of AMD's image that takes the place of one for CUDA."""
+    """Return the assumption about AMD's image that replaces one for CUDA."""
     ours = asking.recipes.image(asking.project.target.rocm)
     return (
         f"assumes that {ours.name} contains what this image uses (Ubuntu, Python {ours.python} with PyTorch for "
@@ -61,7 +61,7 @@ def of_image(asking: Asking) -> str:
 
 
 def makes_image_for_rocm(source: Source, asking: Asking) -> bool:
-    """Say whether a file makes an image from one of AMD's, or from one that becomes one."""
+    """Return whether a file builds an image from one of AMD's, or from one that becomes one."""
     if isinstance(source, Dockerfile):
         words = [word for each in source.instructions if each.name in ("FROM", "ARG") for word in each.words]
     elif isinstance(source, Definition):
@@ -82,7 +82,7 @@ def makes_image_for_rocm(source: Source, asking: Asking) -> bool:
 
 
 def built_for(words: Sequence[Word], asking: Asking) -> Iterator[Finding]:
-    """Yield the GPUs that variables have PyTorch build for."""
+    """Yield the GPUs for which variables make PyTorch build."""
     for name, _, span in settings(words):
         if name != "TORCH_CUDA_ARCH_LIST":
             continue
@@ -96,7 +96,7 @@ def built_for(words: Sequence[Word], asking: Asking) -> Iterator[Finding]:
 
 
 def indexes(source: Source, words: Sequence[Word], asking: Asking) -> Iterator[Finding]:
-    """Yield the indexes of builds for CUDA that variables give pip and uv."""
+    """Yield the indexes of builds for CUDA in variables of pip and uv."""
     for name, value, span in settings(words):
         if name in ("UV_TORCH_BACKEND", "--torch-backend") and _RELEASE.fullmatch(value.encode()):
             yield from _backend(source, span, asking)
@@ -118,7 +118,7 @@ def indexes(source: Source, words: Sequence[Word], asking: Asking) -> Iterator[F
 
 
 def _backend(source: Source, span: Span, asking: Asking) -> Iterator[Finding]:
-    """Yield the release of CUDA that uv is to take PyTorch for."""
+    """Yield the release of CUDA for which uv installs PyTorch."""
     match = _RELEASE.search(source.text, span.start, span.end)
     if match is not None:
         release = asking.index.url.rpartition("/")[2]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read what commands of pip, uv and conda install, and from where."""
+"""Read the packages and sources in commands of pip, uv and conda."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _PYTHON = re.compile(
 )
 _CONDA = re.compile(r"(?:.*/)?(?:conda|mamba|micromamba)")
 
-# What puts a package into a project's list, which has an index of its own.
+# Commands that add a package to a project's list, which has an index of its own.
 PROJECTS = {"poetry": "add", "pdm": "add", "pipenv": "install"}
 _INDEX_OPTIONS = frozenset(
     ("-i", "--index-url", "--extra-index-url", "-f", "--find-links", "--default-index", "--index")
@@ -31,22 +31,22 @@ _CONDA_VALUES = frozenset("-c --channel -n --name -p --prefix --file -f --solver
 
 @dataclass
 class Install:
-    """A command of pip's: what it installs, and from where."""
+    """A pip command: the packages that it installs, and their sources."""
 
     command: Command
-    #: requirements, and paths
+    #: Requirements, and paths.
     asked: list[Word] = field(default_factory=list)
-    #: of each index or page of links: the words of the option, and the address
+    #: For each index or page of links: the words of the option, and the address.
     indexes: list[tuple[str, Span, str]] = field(default_factory=list)
     flags: list[str] = field(default_factory=list)
     editable: list[Word] = field(default_factory=list)
     lists: list[Word] = field(default_factory=list)
-    #: where the first word behind `install` is
+    #: The start of the first word after `install`.
     start: int = 0
 
 
 def pip_install(command: Command) -> Install | None:
-    """Read `pip install …` in any of its spellings."""
+    """Read `pip install …` in all of its spellings."""
     words = list(command.words)
     at = 0
     if words[at].text == "uv":

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The steps by which what a repository needs is installed on ROCm."""
+"""The steps that install a repository's requirements on ROCm."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from hipport_passes.packages.pip_lists import in_conda, in_requirements
 from hipport_passes.packages.recipes import Family, Recipes
 from hipport_passes.packages.toml_lists import as_pip
 
-# What has a slash, and no scheme, is a folder to pip.
+# A path with a slash and without a scheme is a folder to pip.
 _LOCAL = re.compile(
     r"(?:-e\s+|--editable[ =])?(?:file:(?://)?)?(\.[/\\]?[\w./-]*|[\w.-]+(?:/[\w.-]+)+/?)(?:\[[^\]]*\])?\s*(?:#.*)?"
 )
@@ -39,36 +39,36 @@ _NOT_FOR_USE = re.compile(
 )
 _BASE = re.compile(r"requirements/(?:requirements|base|runtime|core|main)\.(?:txt|in)")
 
-#: What an environment of conda's is called where it is installed from; conda goes by the end of it.
+#: The name of a conda environment's file that is installed; conda decides by its suffix.
 _ENVIRONMENT = "environment.yml"
-#: A repository that git is told to clone: an address, no word that git could take for an option or a command.
+#: A repository that git clones: an address, not a word that git could read as an option or a command.
 _CLONED = re.compile(r"git\+((?:https?|ssh|git|file)://\S+?)(?:@((?!-)[\w./-]+))?(?:#(\S*))?", re.ASCII)
 
 
 def conflict(found: Mapping[str, list[PackageMention]]) -> bool:
-    """Say whether other wheels tie PyTorch to a version that the one with the newest xformers is not."""
+    """Return whether other wheels require a version of PyTorch that conflicts with the newest xformers."""
     return bool({"gsplat", "pytorch3d"} & found.keys())
 
 
 @dataclass
 class ByHand:
-    """The packages that the script leaves to a person, each with the reason, after a step asked for them."""
+    """The packages that the script leaves to a person, each with the reason, as far as the steps have asked."""
 
     asking: Asking
     said: dict[str, str] = field(default_factory=dict)
 
     def takes(self, text: str) -> bool:
-        """Say whether a requirement is left to a person."""
+        """Return whether a requirement is left to a person, and record it."""
         verdict = self.asking.judge(re.sub(r"^(?:-e|--editable)[ =]+", "", re.split(r"\s#", text)[0]).strip())
         return verdict is not None and verdict.what == "manual" and self.note(text, verdict.message)
 
     def note(self, text: str, why: str) -> bool:
-        """Take note of what is left out; True."""
+        """Record a requirement that is left out; return True."""
         self.said.setdefault(" ".join(text.split()), _bare(text, why))
         return True
 
     def lines(self, source: Requirements | CondaEnvironment) -> dict[int, str]:
-        """Return, by where they start, why requirements of a list are left to a person."""
+        """Return the reasons why requirements of a list are left to a person, by their starts."""
         found = (
             in_requirements(source, self.asking) if isinstance(source, Requirements) else in_conda(source, self.asking)
         )
@@ -76,7 +76,7 @@ class ByHand:
 
 
 def _bare(text: str, why: str) -> str:
-    """Return why something is left to a person without what that is, which is said in front."""
+    """Return the reason without the package's name, which the message already contains."""
     name, colon, rest = why.partition(": ")
     return rest if colon and text.startswith(name) else why
 
@@ -90,11 +90,11 @@ class Steps:
         self.project, self.ported, self.found, self.by_hand = project, ported, found, by_hand
         self.rules = table.of(project)
         self.lists = list(_lists_to_install(project))
-        #: Requirements that are extensions, which are built against the PyTorch that is there.
+        #: Requirements that are extensions, which are built against the installed PyTorch.
         self.built: dict[str, None] = {}
 
     def all(self, separate: Sequence[Family], index: str, rocm: str) -> Iterator[Step]:
-        """Yield the steps in order; the families that are installed by themselves come from `index`."""
+        """Yield the steps in order; families with a step of their own are installed from `index`."""
         missing = [each.path for each in self.project.skipped if each.kind == "missing"]
         if missing:
             yield Step("submodules that are missing", ("git submodule update --init --recursive",))
@@ -126,7 +126,7 @@ class Steps:
                 yield Step(why, commands, {}, family.environment, optional, family.fallback)
 
     def _of_lists(self) -> Iterator[Step]:
-        """Yield how the lists are installed, without what is for CUDA and without extensions."""
+        """Yield the steps that install the lists, without packages for CUDA and without extensions."""
         after = self.ported.project.by_path
         for number, path in enumerate(self.lists, 1):
             source = after[path]
@@ -143,7 +143,7 @@ class Steps:
                 yield Step(f"{name}, without the packages for CUDA", (command,), {file: text})
 
     def _of_package(self) -> Iterator[Step]:
-        """Yield how what the package requires is installed, or, for want of that and of lists, what else says it."""
+        """Yield the steps that install the package's requirements, or, without these and lists, others'."""
         own = [text for text in map(_on_a_line, _own_requirements(self.ported)) if not self.by_hand.takes(text)]
         self.built |= dict.fromkeys(text for text in own if _is_built(text, self.rules))
         own = [text for text in own if not _is_built(text, self.rules)]
@@ -156,7 +156,7 @@ class Steps:
             )
 
     def _of_folders(self, missing: Sequence[PurePath]) -> Iterator[Step]:
-        """Yield how the extensions and packages in the repository's folders are installed."""
+        """Yield the steps that install the extensions and packages in the repository's folders."""
         folders = _folders(self.project)
         for folder in folders:
             if folder != ".":
@@ -164,7 +164,7 @@ class Steps:
                 yield Step(f"the extension in {folder}, after it is ported", (command,))
         for number, folder in enumerate(_local(self.project, self.lists), 1):
             if any(PurePosixPath(folder).is_relative_to(each) for each in missing):
-                # What it has is seen once it is there.
+                # Its contents are known only once it is cloned.
                 rewrite = f"hipport rewrite ./{quoted(folder)} || test $? = 1"
                 command = f"pip install --no-build-isolation --no-deps ./{quoted(folder)}"
                 yield Step(f"the package in {folder}, after it is cloned and ported", (rewrite, command))
@@ -172,13 +172,13 @@ class Steps:
                 yield self._of_local(folder, number)
 
     def _of_local(self, folder: str, number: int) -> Step:
-        """Return how a package in a folder is installed that the lists ask for."""
+        """Return the step that installs a package in a folder which the lists require."""
         needs = list(map(_on_a_line, _own_requirements(self.ported, folder)))
         kept = [text for text in needs if not self.by_hand.takes(text)]
         if kept == needs:
             command = f"pip install --no-build-isolation ./{quoted(folder)}"
             return Step(f"the package in {folder}", (command,))
-        # pip would bring all that the package asks for.
+        # pip would install all requirements of the package.
         file = f"folder-{number}.txt"
         commands: tuple[str, ...] = (f"pip install -r {in_work(file)}",) if kept else ()
         commands += (f"pip install --no-build-isolation --no-deps ./{quoted(folder)}",)
@@ -186,7 +186,7 @@ class Steps:
 
 
 def _local(project: Project, lists: Sequence[PurePath]) -> list[str]:
-    """Return the folders of the repository that its lists, or conda's environment, ask for."""
+    """Return the folders of the repository that its lists, or its conda environment, require."""
     asked_for: list[str] = []
     for source in project.sources:
         if isinstance(source, Requirements) and source.path in lists:
@@ -203,7 +203,7 @@ def _has_package(project: Project, folder: str) -> bool:
 
 
 def _is_required(mentions: Sequence[PackageMention]) -> bool:
-    """Say whether the program cannot do without a package: its root asks for it, or it is imported at once."""
+    """Return whether the program needs a package: its root requires it, or it is imported unconditionally."""
     return any(
         mention.path.suffix != ".md"
         and (mention.at_once if mention.imported else len(mention.path.parts) == 1)
@@ -213,7 +213,7 @@ def _is_required(mentions: Sequence[PackageMention]) -> bool:
 
 
 def _of_conda(ported: Ported, rules: Recipes, by_hand: ByHand) -> list[Step]:
-    """Return how an environment of conda's at the root is installed into the one that is active."""
+    """Return the steps that install a conda environment at the root into the active one."""
     for source in ported.project.sources:
         if not isinstance(source, CondaEnvironment) or source.path.parent != PurePosixPath("."):
             continue
@@ -223,7 +223,7 @@ def _of_conda(ported: Ported, rules: Recipes, by_hand: ByHand) -> list[Step]:
         for kind, span, line in source.items:
             text = decoded(source, span)
             why = manual.get(span.start, "") if kind != "channels" else ""
-            # The Python that has PyTorch stays, and what is in the repository has steps of its own.
+            # The Python with PyTorch stays, and the repository's own packages have separate steps.
             if (
                 (why and by_hand.note(text, why))
                 or (kind == "dependencies" and re.match(r"python\b(?!-)", text))
@@ -232,7 +232,7 @@ def _of_conda(ported: Ported, rules: Recipes, by_hand: ByHand) -> list[Step]:
                 left_out.append(_whole(source, span, line))
                 gone += kind == "pip"
         if gone and gone == sum(kind == "pip" for kind, _, _ in source.items) and source.pip is not None:
-            left_out.append(_whole(source, Span(0, 0), source.pip))  # what has no items is no list to conda
+            left_out.append(_whole(source, Span(0, 0), source.pip))  # To conda, a list without items is invalid.
         text = source.apply(Edit(span, b"") for span in left_out).text.decode("utf-8", "replace")
         name = source.path.as_posix()
         command = f'conda env update --prefix "$CONDA_PREFIX" --file {in_work(_ENVIRONMENT)}'
@@ -242,7 +242,7 @@ def _of_conda(ported: Ported, rules: Recipes, by_hand: ByHand) -> list[Step]:
 
 
 def _whole(source: CondaEnvironment, span: Span, line: Span) -> Span:
-    """Return what goes with an item: its line, or, in brackets, the comma behind it."""
+    """Return the span to remove with an item: its line, or, in brackets, the comma after it."""
     more = re.compile(rb"[\"']?[ \t]*(?:,\s*)?" if line == span else rb"[^\r\n]*\r?\n?").match(source.text, line.end)
     assert more is not None
     quoted = line == span and source.text[span.start - 1 : span.start] in (b'"', b"'")
@@ -250,14 +250,14 @@ def _whole(source: CondaEnvironment, span: Span, line: Span) -> Span:
 
 
 def _is_built(text: str, rules: Recipes) -> bool:
-    """Say whether a requirement is an extension that is built against the PyTorch that is there."""
+    """Return whether a requirement is an extension that is built against the installed PyTorch."""
     each = asked(re.split(r"\s#", text.strip())[0].strip())
     family = family_of(each, rules) if each is not None and each.name + each.address else None
     return family is not None and family.name == "extensions"
 
 
 def _built(text: str) -> Step:
-    """Return how such an extension is installed: from a ported copy, where it comes from a repository."""
+    """Return the step that installs such an extension: from a ported copy, if its source is a repository."""
     each = asked(text)
     assert each is not None
     match = _CLONED.fullmatch(each.address)
@@ -267,7 +267,7 @@ def _built(text: str) -> Step:
     named = re.sub(r"\.git$", "", match[1].rstrip("/").rpartition("/")[2])
     name = named if re.fullmatch(r"\w[\w.-]*", named, re.ASCII) else "repository"
     inside = re.search(r"subdirectory=([\w./-]+)", match[3] or "")
-    # Beside no program of the script's: what is cloned could take the place of a module.
+    # Not beside the script's own programs: a clone could replace a module there.
     place = f"sources/{name}"
     commands = [f"git clone --recursive -- {quoted(match[1])} {in_work(place)}"]
     if match[2]:
@@ -280,7 +280,7 @@ def _built(text: str) -> Step:
 
 
 def _of_scripts(project: Project, rules: Recipes, by_hand: ByHand) -> Iterator[Step]:
-    """Yield what scripts at the root install that is right as it is, for want of a list."""
+    """Yield the steps that install packages named in scripts at the root and right for ROCm, if there is no list."""
     for source in project.sources:
         if not isinstance(source, Shell) or source.path.parent != PurePosixPath("."):
             continue
@@ -301,7 +301,7 @@ def _of_scripts(project: Project, rules: Recipes, by_hand: ByHand) -> Iterator[S
 
 
 def _distributions(family: Family, mentions: Sequence[PackageMention]) -> list[str]:
-    """Return the distributions of a family that are asked for, or the one that is imported."""
+    """Return the required distributions of a family, or the one that is imported."""
     names: list[str] = []
     for mention in mentions:
         each = asked(mention.text) if not mention.imported else None
@@ -330,9 +330,9 @@ def _lists_to_install(project: Project) -> Iterator[PurePath]:
 def _flat(
     source: Requirements, after: Mapping[PurePath, Source], seen: set[PurePath], by_hand: ByHand
 ) -> Iterator[str]:
-    """Yield the lines of a list with those of the lists that it reads in, without extensions of the repository.
+    """Yield the lines of a list and of the lists that it reads, without the repository's extensions.
 
-    What is left to a person becomes a comment.
+    Requirements that are left to a person become comments.
     """
     seen.add(source.path)
     lines = {line.span.start: line for line in source.lines}
@@ -363,12 +363,12 @@ def _flat(
                     yield from _flat(other, after, seen, by_hand)
                 continue
         if _LOCAL.fullmatch(text.strip()):
-            continue  # installed by steps of their own
+            continue  # Separate steps install it.
         yield text if text.endswith("\n") else text + "\n"
 
 
 def _own_requirements(ported: Ported, folder: str = ".") -> Iterator[str]:
-    """Yield what the package in a folder requires, as ported."""
+    """Yield the requirements of the package in a folder, as ported."""
     inside = PurePosixPath(folder)
     pyproject = ported.project.by_path.get(inside / "pyproject.toml")
     if isinstance(pyproject, Toml) and pyproject.document is not None:
@@ -393,7 +393,7 @@ def _own_requirements(ported: Ported, folder: str = ".") -> Iterator[str]:
 
 
 def _on_a_line(text: str) -> str:
-    """Return a requirement as a line of a list: what is a line of its own there could be an option."""
+    """Return a requirement as a line of a list; a line break inside it could start an option."""
     return " ".join(text.split())
 
 
@@ -407,7 +407,7 @@ def _is_package(project: Project) -> bool:
 
 
 def _folders(project: Project) -> list[str]:
-    """Return the folders with extensions that are built by a setup.py."""
+    """Return the folders with extensions that a setup.py builds."""
     found = {
         each.path.parent.as_posix()
         for each in extensions(project)

@@ -20,7 +20,7 @@ from hipport_passes.packages.recipes import Family, for_rocm
 
 def of_one_command(source: Source, command: Command, asking: Asking, folder: str = "") -> Iterator[Finding]:
     if command.words[0].text == "export" or all("=" in word.text for word in command.words):
-        # On a machine with a GPU, PyTorch builds for that one; a build of an image sees none.
+        # On a machine with a GPU, PyTorch builds for that GPU; while an image is built there is none.
         assigned = [word for word in command.words if "=" in word.text]
         if isinstance(source, (Dockerfile, Definition)):
             yield from built_for(assigned, asking)
@@ -42,7 +42,7 @@ def of_one_command(source: Source, command: Command, asking: Asking, folder: str
 def _of_pip(source: Source, install: Install, asking: Asking) -> Iterator[Finding]:
     if any(for_rocm(url) or re.search(r"(?:^|[/_-])cpu(?:$|[/_.-])", url) for _, _, url in install.indexes):
         return
-    # PyTorch's page of links has builds for CPUs, too: `torch==1.6.0+cpu` says which one is meant.
+    # PyTorch's page of links has builds for CPUs, too: `torch==1.6.0+cpu` names one.
     asked = [word.text for word in install.asked if _is_torch(word.text, asking)]
     if any("+cpu" in text for text in asked) and not any("+cu" in text for text in asked):
         return
@@ -120,7 +120,7 @@ def _from_index(
     cuda: list[tuple[str, Span, str]],
     asking: Asking,
 ) -> Iterator[Finding]:
-    """Say what is to be said of other packages that come from an index of builds for CUDA."""
+    """Yield the findings on other packages that come from an index of builds for CUDA."""
     known = [(_normal(word.text), asking.recipes.distribution(_bare(word.text))) for word, _ in asked]
     families = list({family.name: family for _, family in known if family is not None}.values())
     if (
@@ -138,7 +138,7 @@ def _from_index(
 
 
 def _advice(families: Sequence[Family], asking: Asking, asked: Sequence[str]) -> str:
-    """Return what installs, on ROCm, what of `asked` is of the families."""
+    """Return the commands that install the families' packages in `asked` on ROCm."""
     commands = [
         line
         for family in families
@@ -149,7 +149,7 @@ def _advice(families: Sequence[Family], asking: Asking, asked: Sequence[str]) ->
 
 
 def filled(family: Family, index: str, found: Sequence[str]) -> list[str]:
-    """Return the commands of a recipe, with what is known put in."""
+    """Return the commands of a recipe with known values inserted."""
     return [line.replace("{index}", index).replace("{found}", " ".join(found)) for line in family.install]
 
 
@@ -162,7 +162,7 @@ def _with_space(source: Source, span: Span) -> Span:
 
 
 def _gone(source: Source, command: Command, note: str) -> tuple[Edit, ...]:
-    """Return the edits that make a comment of an instruction that only runs `command`; none for another."""
+    """Return the edits that comment out an instruction that only runs `command`; none for others."""
     if isinstance(source, Dockerfile):
         for each in source.instructions:
             if each.commands == (command,) and b"\n" not in source[each.span]:
@@ -173,7 +173,7 @@ def _gone(source: Source, command: Command, note: str) -> tuple[Edit, ...]:
 def _replaced(
     source: Source, install: Install, word: Word, family: Family, cuda: Sequence[tuple[str, Span, str]], asking: Asking
 ) -> Finding | None:
-    """Put what a recipe installs in the place of the only package of a command."""
+    """Replace the only package of a command by the recipe's packages."""
     found = [family.renamed.get(_normal(word.text), "")] if family.renamed else []
     lines = filled(family, asking.index.url, found)
     if family.action != "separate" or len(lines) != 1 or not lines[0].startswith("pip install ") or "" in found:
@@ -194,7 +194,7 @@ def _replaced(
 
 
 def _without_no_index(source: Source, install: Install) -> list[Edit]:
-    """Take away what keeps pip from looking anywhere but where links to builds for CUDA were."""
+    """Remove options that restrict pip to links to builds for CUDA."""
     words = [word for word in install.command.words if word.text == "--no-index"]
     return [Edit(_with_space(source, word.span), b"") for word in words]
 
@@ -241,7 +241,7 @@ def _others(
 
 
 def _is_asked_for_rocm(source: Source, install: Install, family: Family) -> bool:
-    """Say whether the file sets what makes the family's installation one for ROCm, if not in front of another."""
+    """Return whether the file sets the variables for the family's ROCm build, other than before another command."""
     others = [
         word.text.partition("=")[0]
         for command in (source.commands if isinstance(source, (Shell, Dockerfile, Definition, Markdown)) else ())
@@ -259,25 +259,25 @@ def _called(word: Word) -> str:
 
 
 def _isolated(install: Install, asking: Asking, folder: str, *, in_image: bool) -> Iterator[Finding]:
-    """Say where an extension of this repository is built in an environment of pip's own. `folder` is where pip runs."""
+    """Yield the finding if pip builds an extension of this repository in isolation. `folder`: where pip runs."""
     if "--no-build-isolation" in install.flags:
         return
     for word in (*install.asked, *install.editable):
         path = re.sub(r"\[[^\]]*\]$", "", word.text).rstrip("/")
-        # A folder, by its beginning or by a slash in it: a bare name is a package's.
+        # A folder, recognized by its beginning or by a slash in it: a bare name is a package's.
         if not re.fullmatch(r"\.\.?(?:/.*)?|[\w.-]+(?:/[\w.-]+)+", path) or not word.plain:
             continue
         parts = [part for part in folder.split("/") if part]
         for part in path.split("/"):
             parts = parts[:-1] if part == ".." else [*parts, *([part] if part != "." else [])]
-        # A path that begins in a folder which is not known may have its beginning above the repository.
+        # If the first folder of the path is unknown, it may lie above the repository.
         paths = ["/".join(parts[i:]) for i in range(len(parts))] or ["."]
         if any(asking.builds_with_torch(each) for each in paths):
             message = (
                 f"pip builds {path if parts == [] or path != '.' else '/'.join(parts)} in an isolated environment, "
                 "where PyTorch is missing or is the build for CUDA; "
             )
-            # In an image it is what the image has.
+            # In an image, only the image's packages are installed.
             message += (
                 of_image(asking)
                 if in_image
@@ -329,5 +329,5 @@ def _of_conda(source: Source, command: Command, packages: Sequence[Word], asking
 
 
 def _chooses(command: Command) -> bool:
-    """Say whether the command names the environment that it installs into."""
+    """Return whether the command names the environment that it installs into."""
     return any(word.text in ("-n", "--name", "-p", "--prefix") for word in command.words)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Say what becomes of one requirement on ROCm, however it is written: a version, a repository, a wheel's address."""
+"""Judge one requirement for ROCm in any form: a version, a repository, a wheel's address."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _WHEEL = re.compile(r"/([A-Za-z0-9_.]+?)-(\d[^/-]*)-[^/]*\.(?:whl|tar\.gz)")
 _EXTRA_CUDA = re.compile(r"\b(?:and-)?cuda(?:\d+[xa-z_]*)?\b|\bcu\d{2}x?\b")
 _NAME_CUDA = re.compile(r".*[-_](?:cu|cuda)(?:\d{2,3}x?)")
 
-#: As far as versions of a distribution can go that its users would call compatible.
+#: The highest versions of a distribution that its users would call compatible.
 _LAST = {"torch": "2.999", "torchvision": "0.999", "torchaudio": "2.999"}
 _PYTHONS = ("3.8", "3.9", "3.10", "3.11", "3.12", "3.13")
 
@@ -31,7 +31,7 @@ _PYTHONS = ("3.8", "3.9", "3.10", "3.11", "3.12", "3.13")
 class Verdict:
     """The verdict on a requirement: `out` of the list, `edit` for a part of it, or `manual`.
 
-    `start` and `end` are the part, as characters of the text, and `new` what takes its place.
+    `start` and `end` are the part, as characters of the text, and `new` its replacement.
     """
 
     what: str
@@ -51,7 +51,7 @@ class AskedPackage:
     name: str
     extras: str
     clauses: tuple[tuple[str, str], ...]
-    #: from the end of the name and extras to the end of the last clause
+    #: From the end of the name and extras to the end of the last clause.
     start: int
     end: int
     marker: str
@@ -59,12 +59,12 @@ class AskedPackage:
 
     @property
     def version(self) -> str:
-        """The versions that are asked for, as they would be written."""
+        """Return the required versions, in their usual form."""
         return ",".join(operator + version for operator, version in self.clauses)
 
 
 def asked(text: str) -> AskedPackage | None:
-    """Read a requirement as pip does; None for a path, and for what is no requirement."""
+    """Read a requirement as pip does; None for a path, and for other text."""
     address = _ADDRESS.match(text)
     if address is not None:
         url = address[1]
@@ -91,7 +91,7 @@ def asked(text: str) -> AskedPackage | None:
 
 
 def family_of(each: AskedPackage, recipes: Recipes) -> Family | None:
-    """Return the family that a requirement is of."""
+    """Return the family of a requirement."""
     found = recipes.distribution(each.name) if each.name else None
     if found is None and each.address:
         found = recipes.repository(each.address)
@@ -99,7 +99,7 @@ def family_of(each: AskedPackage, recipes: Recipes) -> Family | None:
 
 
 def on_linux(marker: str) -> bool:
-    """Say whether a marker can hold on Linux on a PC, with some Python."""
+    """Return whether a marker can hold on Linux on x86-64, with some Python."""
     if not marker:
         return True
     from packaging.markers import InvalidMarker, Marker, UndefinedComparison, UndefinedEnvironmentName
@@ -120,10 +120,10 @@ def on_linux(marker: str) -> bool:
 def judge(
     text: str, recipes: Recipes, imported: Mapping[str, str] | None = None, *, hashed: bool = False
 ) -> Verdict | None:
-    """Return what becomes of a requirement; None where it is right as it is.
+    """Return the verdict on a requirement; None if it is right unchanged.
 
-    `imported` says which modules the program imports unconditionally, and where. A requirement with hashes cannot be
-    without a version.
+    `imported` tells which modules the program imports unconditionally, and where. A requirement with hashes needs a
+    version.
     """
     each = asked(text)
     if each is None or for_rocm(each.version) or for_rocm(each.address) or for_rocm(each.name):
@@ -131,7 +131,7 @@ def judge(
     if not on_linux(each.marker):
         return None
     if re.search(r"\+cpu\b|/cpu(?:/|$)", f"{each.version} {unquote(each.address)}"):
-        return None  # on purpose for no GPU
+        return None  # Intentionally for no GPU.
     if recipes.is_own(each.name, each.address):
         return _own(each)
     family = family_of(each, recipes)
@@ -159,7 +159,7 @@ def judge(
 
 
 def _imported(each: AskedPackage, module: str, imported: Mapping[str, str]) -> str | None:
-    """Return what imports a package: a build script by whatever name, which builds nothing without it, or a program."""
+    """Return the file that imports a package: a build script under any name, which needs it to build, or a program."""
     found = imported.get(module)
     if found is None or not found.endswith("setup.py"):
         script = imported.get(re.sub(r"[-.]+", "_", each.name)) if each.name else None
@@ -169,7 +169,7 @@ def _imported(each: AskedPackage, module: str, imported: Mapping[str, str]) -> s
 
 
 def _own(each: AskedPackage) -> Verdict | None:
-    """Judge what the tree itself is: a build of it for CUDA is none of what is ported."""
+    """Judge the tree's own package: a build of it for CUDA does not contain the port."""
     if not (for_cuda(each.version) or for_cuda(unquote(each.address)) or _NAME_CUDA.fullmatch(each.name.lower())):
         return None
     message = (
@@ -205,7 +205,7 @@ def _unknown(each: AskedPackage) -> Verdict | None:
 
 
 def _kept(each: AskedPackage, family: Family, text: str, hashed: bool) -> Verdict | None:
-    """Take away what only other versions than the one that is there can satisfy."""
+    """Remove a version that the installed build cannot satisfy."""
     if each.address:
         wheel = unquote(each.address)
         if "+cpu" in wheel or "/cpu/" in wheel or not (_WHEEL.search(wheel) or for_cuda(wheel)):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Take items out of what is written as a list, one on a line or several, in Python and in TOML."""
+"""Remove items from lists in Python and TOML, with one or several items per line."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ _BLANK = re.compile(rb"[ \t]*")
 _COMMENT_OR_COMMA = re.compile(rb"#[^\r\n]*|,")
 _AFTER = re.compile(rb"[ \t]*,?[ \t]*(?:#[^\r\n]*)?(?=\r?\n|\Z)")
 _COMMA = re.compile(rb"\s*,[ \t]*")
-# Behind a comment.
+# After a comment.
 _COMMA_LATER = re.compile(rb"(?:\s|#[^\r\n]*(?=[\r\n]))*,")
 
 
 def without(
     text: bytes, items: Sequence[Span], going: Mapping[int, str], *, is_tuple: bool = False
 ) -> dict[int, tuple[Edit, ...]]:
-    """Return the edits that take out the items that go, each with a note on why.
+    """Return the edits that remove items from a list, each with a note on the reason.
 
-    An item on a line of its own becomes a comment with the note: whoever reads the list sees what is not in it. From
-    the midst of a line it is deleted with a comma. The edits of one do not touch another's, whichever are made.
+    An item on a line of its own becomes a comment with the note, so that readers of the list see what was removed.
+    Within a line it is deleted with a comma. The edits of two items do not touch each other, whichever are accepted.
     """
     found: dict[int, tuple[Edit, ...]] = {}
     tail = max((number for number in range(len(items)) if number not in going), default=len(items)) + 1
@@ -32,10 +32,10 @@ def without(
         own = _of_its_own(text, span, last=number + 1 == len(items))
         if own is not None:
             found[number] = commented(own, note)
-            tail = len(items) if number >= tail else tail  # the comma in front of the next one is a comment now
+            tail = len(items) if number >= tail else tail  # The comma before the next item is now in a comment.
             continue
         if number >= tail and not is_tuple:
-            # At the end of the list, the comma in front goes, and no comment between.
+            # At the end of the list, the preceding comma is removed, but no comment in between.
             before = items[number - 1].end
             if b"#" in text[before : span.start]:
                 commas = [match for match in _COMMENT_OR_COMMA.finditer(text, before, span.start) if match[0] == b","]
@@ -48,7 +48,7 @@ def without(
             before = len(text[line:start]) - len(text[line:start].rstrip(b" \t"))
             follows = text[end : end + 1]
             if follows in (b"\r", b"\n", b"", b"#") and number and number - 1 not in going:
-                # The last of its line goes with the space in front of it, and leaves what is in front of a comment.
+                # The last item of a line is removed with the space before it; the space before a comment stays.
                 start -= before
                 end -= behind if follows == b"#" else 0
             elif follows == b"#":
@@ -62,7 +62,7 @@ def without(
 
 
 def _of_its_own(text: bytes, item: Span, *, last: bool = False) -> Span | None:
-    """Return an item that has its lines for itself, with its comma, which only the last may lack, or have in front."""
+    """Return an item that is alone on its lines, with its comma; only the last may lack it, or have it before it."""
     line = text.rfind(b"\n", 0, item.start) + 1
     after = _AFTER.match(text, item.end)
     if after is None or not _BLANK.fullmatch(text[line : item.start]) or b"\n" in text[item.start : item.end]:
@@ -71,7 +71,7 @@ def _of_its_own(text: bytes, item: Span, *, last: bool = False) -> Span | None:
 
 
 def commented(line: Span, note: str) -> tuple[Edit, ...]:
-    """Return the edits that make a comment of the rest of a line, with a note behind it."""
+    """Return the edits that comment out the rest of a line, with a note after it."""
     return (
         Edit(Span(line.start, line.start), b"# "),
         Edit(Span(line.end, line.end), b"  # ROCm: " + note.encode()),

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Report lock files whose pins bring builds for CUDA back, with the command that makes them again.
+"""Report lock files whose pins restore builds for CUDA, with the command that regenerates them.
 
-A lock file holds versions and hashes of what an installer took when PyTorch for CUDA was asked for, NVIDIA's libraries
-among them; `uv sync` or `poetry install` puts these in the place of PyTorch for ROCm, whatever the ported lists say.
-Such a file is made by a tool, and is not edited.
+A lock file holds the versions and hashes that an installer chose when PyTorch for CUDA was required, also of NVIDIA's
+libraries; `uv sync` or `poetry install` installs these instead of PyTorch for ROCm, whatever the ported lists require.
+Such a file is generated, and is not edited.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _TABLE = Path(__file__).with_suffix(".toml")
 
 
 def find(source: Lock, project: Project) -> Iterator[Finding]:
-    """Yield a finding for a lock file that pins what is for CUDA, and nothing for ROCm."""
+    """Yield a finding for a lock file that pins builds for CUDA, and none for ROCm."""
     if any(for_rocm(f"{each.name} {each.version}") for each in source.packages):
         return
     asking = Asking(project)

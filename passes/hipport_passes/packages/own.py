@@ -13,7 +13,7 @@ from hipport.syntax.packaging import SetupCfg
 from hipport.syntax.python import Python
 from hipport.syntax.toml import Toml
 
-# Where a tree keeps the sources of others.
+# Folders in which trees keep third-party sources.
 _OF_OTHERS = re.compile(
     r"(?i)(?:third|3rd)[-_]?part(?:y|ies)|externals?|extern|submodules?|vendor(?:ed)?|deps|dependencies|extensions|ext|lib|libs|thirdparty"
 )
@@ -27,7 +27,7 @@ _TABLES = (("project",), ("tool", "poetry"), ("tool", "flit", "metadata"))
 
 
 def names(project: Project) -> frozenset[str]:
-    """Return the names of what the project's own scripts build, normalised. A fact of the project."""
+    """Return the normalised names of the distributions that the project's own scripts build. A fact of the project."""
     return frozenset(
         re.sub(r"[-_.]+", "-", name).lower()
         for source in project.sources
@@ -37,9 +37,10 @@ def names(project: Project) -> frozenset[str]:
 
 
 def repositories(project: Project) -> frozenset[str]:
-    """Return `owner/name` of what the README of the tree tells to clone first, in lower case, if it builds anything.
+    """Return `owner/name` of the repositories that the tree's README tells users to clone, if they are the tree.
 
-    That is the tree itself where the name is that of one of its distributions, or of a package in it.
+    In lower case. A repository is the tree itself if its name is that of one of its distributions, or of a package in
+    it.
     """
     found = set()
     for source in project.sources:
@@ -59,7 +60,7 @@ def _declared(source: Source) -> Iterator[str]:
         if match is not None and match[1]:
             yield match[1].decode()
         elif match is not None:
-            # `name=PACKAGE`, which is a string somewhere above.
+            # `name=PACKAGE`, with a string assigned above.
             assigned = re.search(rb"(?m)^" + match[2] + rb"[ \t]*=[ \t]*[\"']([\w.-]+)[\"']", source.text)
             if assigned is not None:
                 yield assigned[1].decode()
@@ -75,7 +76,7 @@ def _declared(source: Source) -> Iterator[str]:
 
 
 def _packages(source: Source, project: Project) -> Iterable[str]:
-    """The packages beside a build script: what is imported by their name is the tree's own."""
+    """Yield the packages beside a build script: a module of their name is the tree's own."""
     if source.path.name not in ("setup.py", "pyproject.toml"):
         return ()
     folder = source.path.parent

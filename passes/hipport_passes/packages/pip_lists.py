@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lists with one requirement on a line: for pip, for setuptools, and for conda."""
+"""Lists with one requirement per line: for pip, for setuptools, and for conda."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _PYTORCH = (
 
 
 def in_requirements(source: Requirements, asking: Asking) -> Iterator[Finding]:
-    """Yield what is to be said of a file for pip."""
+    """Yield the findings on a requirements file for pip."""
     for line in source.lines:
         options = decoded(source, line.options)
         if len(line.requirement):
@@ -50,14 +50,14 @@ def _on_line(source: Source, line: PackageLine, verdict: Verdict, text: str) -> 
 
 
 def _commented(source: Source, span: Span, why: str) -> tuple[Edit, ...]:
-    """Return the edits that make comments of a line and of those that continue it."""
+    """Return the edits that comment out a line and its continuation lines."""
     _, *more = re.finditer(rb"[^\r\n]+", source[span])
     start = span.start + len(source[span]) - len(source[span].lstrip())
     edits = [Edit(Span(start, start), b"# ")]
     edits += [Edit(Span(span.start + each.start(), span.start + each.start()), b"# ") for each in more]
     end = span.start + len(source[span].rstrip())
     if more:
-        # Behind a continued line there is no place for a note.
+        # A continued line has no place for a note after it.
         edits[0] = Edit(Span(start, start), b"# ROCm: " + why.encode() + source.newline + b"# ")
     else:
         edits.append(Edit(Span(end, end), b"  # ROCm: " + why.encode()))
@@ -101,7 +101,7 @@ def _option(source: Source, line: PackageLine, options: str, asking: Asking) -> 
 
 
 def in_setup_cfg(source: SetupCfg, asking: Asking) -> Iterator[Finding]:
-    """Yield what is to be said of setup.cfg."""
+    """Yield the findings on setup.cfg."""
     for _, span in source.requirements:
         text = decoded(source, span)
         verdict = asking.judge(re.split(r"\s#", text)[0].rstrip())
@@ -113,7 +113,7 @@ def in_setup_cfg(source: SetupCfg, asking: Asking) -> Iterator[Finding]:
         elif verdict.what == "out":
             start = source.line_start(span.start)
             if source.text[start : span.start].strip():
-                # `install_requires = xformers`: the option stays, with nothing in it.
+                # `install_requires = xformers`: the option stays, with an empty value.
                 more = re.compile(rb"[ \t]*;[ \t]*").match(source.text, span.end)
                 edits = (Edit(Span(span.start, more.end() if more else span.end), b""),)
             else:
@@ -122,7 +122,7 @@ def in_setup_cfg(source: SetupCfg, asking: Asking) -> Iterator[Finding]:
 
 
 def in_tox(source: ToxIni, asking: Asking) -> Iterator[Finding]:
-    """Yield what is to be said of tox's configuration: what its environments have, and what it runs in them."""
+    """Yield the findings on tox's configuration: the dependencies of its environments, and their commands."""
     for each in source.settings:
         text = decoded(source, each.span)
         if each.option in ("setenv", "set_env"):
@@ -135,7 +135,7 @@ def in_tox(source: ToxIni, asking: Asking) -> Iterator[Finding]:
         verdict = asking.judge(bare) if option is None else None
         edits: tuple[Edit, ...] = ()
         line = source.line_start(each.span.start)
-        # In front of factors, too; behind the option there is no place for a comment.
+        # Before factors, too; after the option there is no place for a comment.
         begin = line + len(source.text[line:]) - len(source.text[line:].lstrip(b" \t"))
         gone = Edit(each.span, b"") if each.first else Edit(Span(begin, begin), b"# ")
         if option is not None and option[1] not in ("-e", "--editable") and says_cuda_index(option[2]):
@@ -154,7 +154,7 @@ def in_tox(source: ToxIni, asking: Asking) -> Iterator[Finding]:
 
 
 def in_conda(source: CondaEnvironment, asking: Asking) -> Iterator[Finding]:
-    """Yield what is to be said of an environment of conda's."""
+    """Yield the findings on a conda environment."""
     asked_by_pip = [item for item in source.items if item[0] == "pip"]
     gone = 0
     for kind, span, line in source.items:
@@ -163,7 +163,7 @@ def in_conda(source: CondaEnvironment, asking: Asking) -> Iterator[Finding]:
         if kind == "channels":
             if re.fullmatch(r"(?:https?://[^/]+/)?nvidia(?:/.*)?", text):
                 edits = _item_out(source, line, "NVIDIA's builds")
-                # With PyTorch goes what it needs of this channel.
+                # PyTorch's dependencies from this channel are removed with it.
                 message = (
                     f"the channel {text}: {_PYTORCH}"
                     if any(
@@ -179,7 +179,7 @@ def in_conda(source: CondaEnvironment, asking: Asking) -> Iterator[Finding]:
         else:
             found = _conda_item(source, text, span, line, asking)
         if found is not None and line == span and found.edits:
-            # What is in brackets has no line that could be made a comment.
+            # Items in brackets have no line to comment out.
             yield replace(
                 found, message=f"{found.message}; take it out of the brackets", edits=(), certainty=Certainty.MANUAL
             )
@@ -194,7 +194,7 @@ def in_conda(source: CondaEnvironment, asking: Asking) -> Iterator[Finding]:
             message = f"{found.message}; it continues on the lines below: remove it by hand"
             yield replace(found, message=message, edits=(), certainty=Certainty.MANUAL)
     if asked_by_pip and gone == len(asked_by_pip) and source.pip is not None:
-        # A list of comments alone is no list to conda.
+        # To conda, a list of comments alone is invalid.
         where = source.pip
         start = where.start + len(source[where]) - len(source[where].lstrip())
         edits = (Edit(Span(start, start), b"# "),)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plan how what a repository needs is installed on ROCm."""
+"""Plan the installation of a repository's requirements on ROCm."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from hipport_passes.packages.recipes import Family, release
 # Files whose packages are part of a plan.
 _LISTS = re.compile(r"(?i)\.(?:txt|in|toml|cfg|ya?ml|sh)$|Dockerfile|^setup\.py$")
 
-#: With the fastest attention and nothing that needs an older release.
+#: The release with the fastest attention, if no package needs an older one.
 _FAST = "7.2"
 
 
 def plan(project: Project, rocm: tuple[int, int] | None = None) -> Plan:
-    """Return how the repository is installed on ROCm: on `rocm`, or the release that suits the packages found."""
+    """Return the plan for installing the repository on ROCm: on `rocm`, or on the release that suits its packages."""
     rules = table.of(project)
     found = found_families(project, rules)
     chosen, reason = (rocm, "as asked for") if rocm else _release(found, project)
@@ -92,7 +92,7 @@ def _release(found: dict[str, list[PackageMention]], project: Project) -> tuple[
     bound = [rules[name] for name in found if rules[name].releases]
     if bound:
         built = {each for family in bound for each in family.releases}
-        # For others, PyTorch would be another release's than the packages, or than the image.
+        # For other releases, PyTorch would not match the packages or the image.
         whole = built & {each.rocm for each in recipes.indexes} & {each.rocm for each in recipes.images}
         counted = {each: sum(each in family.releases for family in bound) for each in whole or built}
         best = max(counted, key=lambda each: (counted[each], release(each)))

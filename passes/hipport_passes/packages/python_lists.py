@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Requirements in a setup.py: what reaches `install_requires` and the like, through names and functions."""
+"""Requirements in a setup.py: values that reach `install_requires` and the like, through names and functions."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ _LIKE = re.compile(r"[A-Za-z0-9_.-]+\s*(?:\[[^\]]*\])?\s*(?:[@;<>=!~(].*)?|\w+\+
 
 
 def in_python(source: Python, asking: Asking) -> Iterator[Finding]:
-    """Yield what is to be said of a setup.py."""
+    """Yield the findings on a setup.py."""
     if source.module is None:
         return
     script = source.fact(Script)
     try:
         yield from _in_script(source, script, asking)
     except Misplaced:
-        return  # `cpp_extension` says of such a file that it cannot be read.
+        return  # `cpp_extension` reports that such a file cannot be read.
 
 
 def _in_script(source: Python, script: Script, asking: Asking) -> Iterator[Finding]:
@@ -70,7 +70,7 @@ def _in_script(source: Python, script: Script, asking: Asking) -> Iterator[Findi
 
 
 def _of_call(source: Python, call: cst.Call, asking: Asking) -> Iterator[Finding]:
-    """Yield what is to be said of `requires.append("…")`."""
+    """Yield the findings on `requires.append("…")`."""
     element = call.args[-1].value
     if not isinstance(element, cst.SimpleString) or "b" in element.prefix or "\\" in element.raw_value:
         return
@@ -84,13 +84,13 @@ def _of_call(source: Python, call: cst.Call, asking: Asking) -> Iterator[Finding
         edits = (part(verdict, text, span.start + len(element.prefix) + len(element.quote)),)
     elif verdict.what == "out":
         assert isinstance(call.func, cst.Attribute)
-        # The statement stays, and adds nothing.
+        # The statement stays, without effect.
         edits = (Edit(Span(source.span(call.func.attr).start, source.span(call).end), b"extend([])"),)
     yield finding(span, verdict, edits)
 
 
 def _split(script: Script, call: cst.Call) -> bool:
-    """Say whether a call makes a list of a text: `"torch numpy".split()`."""
+    """Return whether a call splits a text into a list: `"torch numpy".split()`."""
     match call.func:
         case cst.Attribute(value=text, attr=cst.Name("split" | "splitlines")):
             return HOLE not in _text(script, text)
@@ -98,7 +98,7 @@ def _split(script: Script, call: cst.Call) -> bool:
 
 
 def _text(script: Script, node: cst.BaseExpression) -> str:
-    """Return the text that an expression is, without blanks around it that are taken off."""
+    """Return the text of a string expression, without blanks that are stripped."""
     match node:
         case cst.Call(func=cst.Attribute(value=text, attr=cst.Name("strip" | "lstrip" | "rstrip")), args=[]):
             return _text(script, text)
@@ -108,7 +108,7 @@ def _text(script: Script, node: cst.BaseExpression) -> str:
 
 
 def _of_text(source: Python, script: Script, call: cst.Call, asking: Asking) -> Iterator[Finding]:
-    """Yield what is to be said of requirements in one text, each of which a person is to change there."""
+    """Yield the findings on several requirements in one text, which a person has to change."""
     assert isinstance(call.func, cst.Attribute)
     text = _text(script, call.func.value)
     words = text.splitlines() if "\n" in text else text.split()
@@ -120,7 +120,7 @@ def _of_text(source: Python, script: Script, call: cst.Call, asking: Asking) -> 
 
 
 def required(source: Python) -> Iterator[tuple[int, str]]:
-    """Yield what is required to install a package, with where it stands. Raises Misplaced."""
+    """Yield the requirements of a package, with their places. Raises Misplaced."""
     script = source.fact(Script)
     for items in _lists(script, frozenset({"install_requires"})):
         if script.runs(items).rocm:
@@ -137,7 +137,7 @@ def required(source: Python) -> Iterator[tuple[int, str]]:
 
 
 def _lists(script: Script, keywords: frozenset[str] = _KEYWORDS) -> Iterator[_Lists]:
-    """Yield the lists of strings that reach the keywords of a call, each once, and the calls that add one string."""
+    """Yield the lists of strings that reach the keywords of a call, each once, and calls that add a string."""
     seen: set[cst.CSTNode] = set()
     names: set[str] = set()
     waiting = list(_given_for(script, keywords))
@@ -162,7 +162,7 @@ def _lists(script: Script, keywords: frozenset[str] = _KEYWORDS) -> Iterator[_Li
 
 
 def _given_for(script: Script, keywords: frozenset[str]) -> Iterator[cst.CSTNode]:
-    """Yield what calls, and tables of arguments, have for keywords."""
+    """Yield the values for keywords in calls and in tables of arguments."""
     for node in script.nodes:
         if isinstance(node, cst.Arg) and node.keyword is not None and node.keyword.value in keywords:
             yield node.value
@@ -173,7 +173,7 @@ def _given_for(script: Script, keywords: frozenset[str]) -> Iterator[cst.CSTNode
 
 
 def _made_of(script: Script, node: cst.CSTNode) -> Iterable[cst.CSTNode]:
-    """Return the expressions that one is made of, or that a function of the file returns."""
+    """Return the expressions that an expression consists of, or that a function of the file returns."""
     match node:
         case cst.List() | cst.Tuple() | cst.Set():
             return [each.value for each in node.elements if not isinstance(each.value, cst.SimpleString)]
@@ -197,7 +197,7 @@ def _made_of(script: Script, node: cst.CSTNode) -> Iterable[cst.CSTNode]:
 
 
 def _assigned(script: Script, name: str) -> Iterator[cst.CSTNode]:
-    """Yield what is assigned, added and appended to a name."""
+    """Yield the values that are assigned, added and appended to a name."""
     for node in script.nodes:
         match node:
             case cst.Assign():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The recipes: what becomes of packages whose usual build is for CUDA. The facts are in requirements.toml."""
+"""The recipes for packages whose usual build is for CUDA. The facts are in requirements.toml."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from hipport_passes.packages import own
 
 _TABLE = Path(__file__).parent / "requirements.toml"
 _ACTIONS = ("keep", "remove", "separate", "least", "relax", "manual", "leave")
-#: What of a row becomes part of a command, or of what a command is run in. Rules that a tree brings may not have it.
+#: Fields of a row that become part of a command or its environment. Rules in a tree may not have them.
 EXECUTED = ("install", "check", "environment", "fallback", "renamed", "with_torch")
-# What is a word of a command wherever it is put: of an address, and of an image's name.
+# Text that is one word of a command anywhere: an address, or the name of an image.
 _PLAIN = re.compile(r"[A-Za-z0-9_./:@%+~-]+")
 _WORDS = re.compile(rb"[a-z0-9][\w.-]*").findall
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -35,7 +35,7 @@ class BadRules(ValueError):
 
 @dataclass(frozen=True)
 class Family:
-    """Packages that share a fate on ROCm. The fields are those of a row in requirements.toml."""
+    """Packages with a common recipe for ROCm. The fields are those of a row in requirements.toml."""
 
     name: str
     action: str
@@ -44,7 +44,7 @@ class Family:
     conda: tuple[str, ...] = ()
     repositories: tuple[str, ...] = ()
     imports: str = ""
-    #: Of packages that only share their fate: what those are imported as whose names say something else.
+    #: The modules of packages whose import names differ, for packages that only share a recipe.
     modules: Mapping[str, str] = field(default_factory=dict)
     note: str = ""
     install: tuple[str, ...] = ()
@@ -79,7 +79,7 @@ class Index:
 
 @dataclass(frozen=True)
 class Image:
-    """A container image that has PyTorch for ROCm."""
+    """A container image with PyTorch for ROCm."""
 
     rocm: str
     name: str
@@ -93,17 +93,17 @@ RowT = TypeVar("RowT", Index, Image)
 
 @dataclass(frozen=True)
 class Recipes:
-    """All rows, and how packages are looked up in them."""
+    """All rows, and the look-up of packages in them."""
 
     families: tuple[Family, ...]
     indexes: tuple[Index, ...]
     images: tuple[Image, ...]
-    #: The names of the tree's own distributions, and its repositories: those are what is ported.
+    #: The names of the tree's own distributions, and its repositories: those are being ported.
     own: frozenset[str] = frozenset()
     own_repositories: frozenset[str] = frozenset()
 
     def is_own(self, name: str, address: str = "") -> bool:
-        """Say whether a distribution, or what an address has, is the tree's own."""
+        """Return whether a distribution, or the repository at an address, is the tree's own."""
         if address and (repository := _repository(address)):
             return repository in self.own_repositories or normalised(repository.partition("/")[2]) in self.own
         return bool(name) and normalised(name) in self.own
@@ -122,7 +122,7 @@ class Recipes:
         return self._found(name, "repositories") if name and not self.is_own("", url) else None
 
     def package(self, name: str, family: Family) -> str:
-        """Return one name for a package of a family, whether it is listed or imported by `name`."""
+        """Return one name for a package of a family, whether `name` is a distribution or a module."""
         if not family.modules:
             return family.name
         for pattern, module in family.modules.items():
@@ -131,7 +131,7 @@ class Recipes:
         return normalised(name)
 
     def imported(self, module: str) -> str:
-        """Return the same name for what is imported."""
+        """Return the same name for an imported module."""
         name = module.partition(".")[0]
         family = next((each for each in self.families if each.imports == name), None) or self.distribution(name)
         return self.package(name, family) if family is not None else normalised(name)
@@ -140,7 +140,7 @@ class Recipes:
         if where != "repositories" and normalised(name) in self.own:
             return None
         named, patterns = self._patterns[where]
-        # What is named in full wins over what a `*` stands for.
+        # A full name takes precedence over a pattern with `*`.
         found = named.get(name)
         return found or next((family for pattern, family in patterns if fnmatchcase(name, pattern)), None)
 
@@ -158,7 +158,7 @@ class Recipes:
         return found
 
     def index(self, rocm: tuple[int, int]) -> Index:
-        """Return PyTorch's wheels for a release: those of the newest release that is not newer, or the oldest."""
+        """Return PyTorch's wheels for a release: of the newest release that is not newer, or the oldest."""
         return _nearest(self.indexes, rocm)
 
     def image(self, rocm: tuple[int, int]) -> Image:
@@ -184,22 +184,22 @@ def release(text: str) -> tuple[int, int]:
 
 
 def normalised(name: str) -> str:
-    """Return a distribution's name as indexes compare it."""
+    """Return a distribution's name in the form that indexes compare."""
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
 def for_cuda(text: str) -> bool:
-    """Say whether an address, a version or a file's name is that of a build for CUDA: `cu121`, `cuda12x`."""
+    """Return whether an address, a version or a file name belongs to a build for CUDA: `cu121`, `cuda12x`."""
     return _CUDA.search(text) is not None and not for_rocm(text)
 
 
 def for_rocm(text: str) -> bool:
-    """Say whether an address, a path or a version speaks of ROCm."""
+    """Return whether an address, a path or a version mentions ROCm."""
     return _ROCM.search(text) is not None
 
 
 def of(project: Project) -> Recipes:
-    """Return the recipes that hold for a project: hipport's, and the user's over them, but none for what is its own."""
+    """Return the recipes for a project: hipport's, overridden by the user's, without those for its own packages."""
     return project.fact(_of)
 
 
@@ -214,7 +214,7 @@ def _own() -> Recipes:
 
 
 def executed(rows: Mapping[str, Any]) -> str:
-    """Return a field of `rows` that is executed, as a message names it; empty where there is none."""
+    """Return a field of `rows` that is executed, in the form for messages; empty if there is none."""
     for row in rows.get("family", ()):
         for key in EXECUTED:
             if isinstance(row, Mapping) and key in row:
@@ -223,7 +223,7 @@ def executed(rows: Mapping[str, Any]) -> str:
 
 
 def merged(user: Mapping[str, Any]) -> Recipes:
-    """Return hipport's rows with the user's over them. Raises BadRules."""
+    """Return hipport's rows, overridden by the user's. Raises BadRules."""
     table = load(_TABLE)
     unknown = set(user) - {"family", "index", "image"}
     if unknown:
@@ -244,7 +244,7 @@ def merged(user: Mapping[str, Any]) -> Recipes:
 
 
 def naming(user: Mapping[str, Any]) -> Callable[[bytes], bool]:
-    """Return what says whether a text names a package of a family. Raises BadRules."""
+    """Return a function that tests whether a text names a package of a family. Raises BadRules."""
     names: set[str] = set()
     for family in merged(user).families:
         names.update((*family.distributions, *family.conda))
@@ -276,7 +276,7 @@ def _row(kind: Any, row: Mapping[str, Any], where: str) -> Any:
 
 
 def _typed(key: str, value: Any, wanted: str, where: str) -> Any:
-    """Return a value of a row as its field has it. Raises BadRules for one of another type."""
+    """Return a value of a row with the field's type. Raises BadRules for other types."""
     if wanted.startswith("tuple"):
         if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
             raise BadRules(f"requirements.{where}: `{key}` must be a list of strings")
@@ -307,9 +307,9 @@ def _check(kind: Any, values: Mapping[str, Any], where: str) -> None:
 
 
 def importing(project: Project, module: str) -> Iterable[str]:
-    """Yield the Python files of a project that import a module, but for those that only try to.
+    """Yield the Python files of a project that import a module, except optional imports.
 
-    Of a build script, which needs it to build at all, what is imported in functions counts, too.
+    In a build script, which needs the module to build, imports in functions count, too.
     """
     if not module:
         return

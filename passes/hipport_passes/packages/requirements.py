@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Keep package managers from putting builds for CUDA in the place of those for ROCm.
+"""Keep package managers from replacing builds for ROCm by builds for CUDA.
 
-An installer takes what a list names: `torch==2.1.0+cu118` replaces the PyTorch for ROCm that is there by one that sees
-no AMD GPU, and so does any other version. Versions that only another build can satisfy go, the package stays; packages
-that are for CUDA only become comments that say what is there instead; indexes of CUDA builds become PyTorch's for
-ROCm. Requirements files, constraints, pyproject.toml, pixi.toml, Pipfile, setup.py, setup.cfg, tox.ini, environments of
-conda's, Dockerfiles, definition files of Singularity, shell scripts and the commands of notebooks are read; commands in
-a README, and tasks in pyproject.toml, are reported. What packages become is written in requirements.toml; `--rules`
-adds to it. `hipport deps` says how the rest is installed.
+An installer installs the builds that a list names: `torch==2.1.0+cu118` replaces the installed PyTorch for ROCm by one
+that sees no AMD GPU, and so does any other version. Versions that only another build can satisfy are removed, and the
+package stays; packages that are for CUDA only become comments that name the replacement; indexes of CUDA builds become
+PyTorch's for ROCm. Requirements files, constraints, pyproject.toml, pixi.toml, Pipfile, setup.py, setup.cfg, tox.ini,
+conda environments, Dockerfiles, definition files of Singularity, shell scripts and the commands of notebooks are read;
+commands in a README, and tasks in pyproject.toml, are reported. The recipes of packages are in requirements.toml;
+`--rules` adds to them. `hipport deps` shows how the rest is installed.
 
-A list that is for CUDA and has a counterpart for ROCm beside it is somebody's own port: both stay.
+A list for CUDA with a counterpart for ROCm beside it is somebody's own port: both stay.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from hipport_passes.packages.recipes import for_rocm
 _WORDS = re.compile(
     r"(?i)(?<![a-z])(?:(?:rocm|hip|amd|cuda|nvidia|gpu)(?:\d+(?:[._]\d+)*)?|cu\d{2,3}|\d+(?:\.\d+)*)(?![a-z])"
 )
-# A list for the CPU, or for an accelerator of another kind, is no list for CUDA.
+# A list for the CPU, or for another kind of accelerator, is not for CUDA.
 _FOR_OTHERS = re.compile(
     r"(?i)(?<![a-z])(?:cpu(?:_?only)?|npu|xpu|hpu|tpu|mps|macos|windows|ascend|maca|musa|camb|cambricon|gaudi|neuron)"
     r"(?![a-z])"
@@ -93,7 +93,7 @@ def _in_notebook(source: Notebook, asking: Any) -> Iterator[Finding]:
 
     for finding in in_shell(source.commands.source, asking, _texts(source)):
         carried = source.commands.carried(finding)
-        # A magic takes no variables in front: `%pip` is one word.
+        # A magic has no variables before it: `%pip` is one word.
         if any(not len(e.span) and source.text[e.span.start - 1 : e.span.start] == b"%" for e in carried.edits):
             message = f"{carried.message}; a magic takes no variables, so set them in a cell before it"
             carried = Finding(carried.span, carried.kind, message, (), Certainty.MANUAL)
@@ -101,7 +101,7 @@ def _in_notebook(source: Notebook, asking: Any) -> Iterator[Finding]:
 
 
 def _texts(source: Notebook) -> dict[str, str]:
-    """Return the strings that a notebook's variables are, each as `name` and as `{name}`, for what it gives a shell."""
+    """Return the values of a notebook's string variables, each as `name` and as `{name}`, for its shell commands."""
     if not re.search(rb"[${]\w", source.commands.source.text):
         return {}
     import libcst as cst
@@ -117,14 +117,14 @@ def _texts(source: Notebook) -> dict[str, str]:
         for node in script.nodes:
             match node:
                 case cst.Assign(targets=[cst.AssignTarget(cst.Name(name))], value=value):
-                    # What cells may have run in another order: any that is for CUDA counts.
+                    # Cells may run in another order: any value for CUDA counts.
                     if text := script.text(value):
                         found[name] = found[f"{{{name}}}"] = f"{found[name]} {text}" if name in found else text
     return found
 
 
 def _is_ported(source: Source, project: Project) -> bool:
-    """Say whether a file is for ROCm, or no GPU, by its path, or there is another of that name for ROCm."""
+    """Return whether a file's path is for ROCm, or for no GPU, or a file of the same name for ROCm exists."""
     if for_rocm(source.path.as_posix()) or _FOR_OTHERS.search(source.path.as_posix()):
         return True
     bare = _bare(source.path)
@@ -132,18 +132,18 @@ def _is_ported(source: Source, project: Project) -> bool:
         if type(other) is not type(source) or not for_rocm(other.path.as_posix()):
             continue
         if _bare(other.path) == bare:
-            # One that reads ours and adds to it is no counterpart; a Dockerfile reads no other.
+            # A list that reads ours and adds to it is no counterpart; Dockerfiles do not read each other.
             return isinstance(source, Dockerfile) or source.path.name.encode() not in other.text
         for ours, theirs in zip(source.path.parts[:-1], other.path.parts[:-1], strict=False):
             if ours != theirs:
                 if for_rocm(theirs) and _bare(PurePath(ours)) == _bare(PurePath(theirs)):
-                    return True  # a folder for each
+                    return True  # A folder for each.
                 break
     return False
 
 
 def _bare(path: PurePath) -> str:
-    """Return a path without what names a vendor or version: `docker/rocm/Dockerfile` and `docker/Dockerfile` agree."""
+    """Return a path without a vendor or version: `docker/rocm/Dockerfile` and `docker/Dockerfile` are equal."""
     return re.sub(r"[-_./]+", "/", _WORDS.sub("", path.as_posix())).strip("/")
 
 

@@ -23,19 +23,19 @@ _WORDS = load(pathlib.Path(__file__).with_suffix(".toml"))["words"]
 
 
 def _at(where: str, rest: str = "") -> re.Pattern[str]:
-    """Return a pattern for places of a document, and what may stand behind them; `*` is any key, `#` an item."""
+    """Return a pattern for places of a document, and the text after them; `*` is any key, `#` an item."""
     return re.compile(one_of(_WORDS[where], "[^/]+").replace(r"\#", r"\d+") + rest)
 
 
 LISTS = _at("lists")
 POETRY = _at("poetry", r"/(?P<name>[^/]+)(?:/\d+)?(?:/(?P<what>version|url|git|source))?")
-# Pipenv's, in a file of its own.
+# Pipenv's tables, in a separate file.
 _PIPENV = _at("pipenv", "/(?P<name>[^/]+)(?:/(?P<what>version|file|git))?")
 _IN_PIXI = "(?:tool/pixi/)?(?:feature/[^/]+/)?"
 _PIXI = re.compile(
     _IN_PIXI + "(?:target/[^/]+/)?(?P<pypi>pypi-)?dependencies/(?P<name>[^/]+)(?:/(?P<what>version|channel))?"
 )
-# What pixi asks of a machine: NVIDIA's driver.
+# pixi's requirement for a machine: NVIDIA's driver.
 _NEEDS_CUDA = re.compile(_IN_PIXI + "system-requirements/cuda(?:/version)?")
 _CHANNEL = _at("channels")
 _URLS = _at("urls")
@@ -44,10 +44,10 @@ _LINE_END = re.compile(rb"[^\r\n]*")
 
 
 def in_toml(source: Toml, asking: Asking) -> Iterator[Finding]:
-    """Yield what is to be said of a TOML file."""
+    """Yield the findings on a TOML file."""
     if source.document is None:
         return
-    # One that offers both, say as extras with an index each, is somebody's port.
+    # A file with both, for example extras with an index each, is somebody's port.
     knows_rocm = any(
         _URLS.fullmatch(joined(entry.path)) and for_rocm(entry.value) and entry.value not in asking.ours
         for entry in source.entries
@@ -68,7 +68,7 @@ def _in_toml(source: Toml, asking: Asking) -> Iterator[Finding]:
         elif _URLS.fullmatch(where):
             yield from _url(source, entry, asking)
         elif poetry := (_PIPENV if source.path.name == "Pipfile" else POETRY).fullmatch(where):
-            # Poetry takes several for one package, each with a version, an address or a source.
+            # Poetry allows several entries for one package, each with a version, an address or a source.
             for each in _poetry(source, entry, poetry, asking) if _on_linux(source, entry) else ():
                 lines.setdefault((entry.key, entry.path[:-1] if poetry["what"] else entry.path), each)
         elif is_pixi and _CHANNEL.fullmatch(where) and re.fullmatch(r"nvidia(?:/.*)?", entry.value):
@@ -87,13 +87,13 @@ def _in_toml(source: Toml, asking: Asking) -> Iterator[Finding]:
                 message = f"{each.message}. It stands in a task: change it by hand"
                 yield Finding(task.span, each.kind, message, (), Certainty.MANUAL)
     for path, entries in lists.items():
-        # An extra, or a group, that is for CPUs by its name is for no GPU.
+        # An extra, or a group, whose name says that it is for CPUs is for no GPU.
         if not any(isinstance(key, str) and _FOR_CPU.search(key) for key in path[1:]):
             yield from _list(source, path, entries, asking)
 
 
 def _on_linux(source: Toml, entry: TomlEntry) -> bool:
-    """Say whether an entry of Poetry's is, by what stands beside it, for Linux too."""
+    """Return whether a Poetry entry is for Linux too, judged by its other keys."""
     beside: object = source.document
     for key in entry.path[:-1]:
         beside = beside[key]  # type: ignore[index]
@@ -179,7 +179,7 @@ def _poetry(source: Toml, entry: TomlEntry, match: re.Match[str], asking: Asking
     if family is None or for_rocm(entry.value):
         return
     if family.action == "keep" and match["what"] not in ("url", "git", "file"):
-        # A caret admits all that is compatible by its number.
+        # A caret allows all versions that are compatible by number.
         if re.fullmatch(r"\*|\^.*|>=?[^,<~=]*", entry.value):
             return
         verdict = asking.judge(match["name"] + as_pip(entry.value))
@@ -200,7 +200,7 @@ def _poetry(source: Toml, entry: TomlEntry, match: re.Match[str], asking: Asking
 
 
 def as_pip(version: str) -> str:
-    """Return one of Poetry's versions as pip would write it; a caret and a tilde as what they admit."""
+    """Return a Poetry version in pip's form; a caret and a tilde as the ranges that they allow."""
     if re.match(r"[\d]", version):
         return f"=={version}"
     if version.startswith("^0."):
@@ -211,7 +211,7 @@ def as_pip(version: str) -> str:
 
 
 def _key_out(source: Toml, entry: TomlEntry, family: Family, message: str) -> Finding:
-    """Take out `name = …` when that is all its line says."""
+    """Remove `name = …` if it is alone on its line."""
     start = source.line_start(entry.key)
     end = _LINE_END.match(source.text, entry.span.end)
     assert end is not None

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Keep third-party code out of PyTorch's hipify, which runs over the sources when an extension is built for ROCm.
 
-hipify converts the `.h`, `.hpp` and `.cuh` of GLM and the like that it comes across, not their `.inl`, and puts the
-results beside them: one half of such a library then includes the other half twice. It can be told what to ignore, but
-`CUDAExtension` tells it nothing. So the build script gets a few lines that do, which change nothing where hipify does
-not run.
+hipify converts the `.h`, `.hpp` and `.cuh` files of GLM and the like that it encounters, not their `.inl` files, and
+puts the results beside them: one half of such a library then includes the other half twice. hipify has an option for
+paths to ignore, but `CUDAExtension` does not set it. So the build script gets a few lines that do, which have no effect
+where hipify does not run.
 
-Read in torch/utils/cpp_extension.py and torch/utils/hipify/hipify_python.py of PyTorch 2.13, and tried: hipify comes
-across a header where a source includes it in quotes, or in any way from `include_dirs` or `extra_include_paths`; not
-where the compiler finds it by an `-I` among the flags. `ignores` are patterns for whole paths.
+Read in torch/utils/cpp_extension.py and torch/utils/hipify/hipify_python.py of PyTorch 2.13, and tried: hipify
+encounters a header if a source includes it in quotes, or in any way from `include_dirs` or `extra_include_paths`; not
+if the compiler finds it through an `-I` among the flags. `ignores` are patterns for whole paths.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ hipify_python.hipify = _hipify
 
 
 def markers() -> Mapping[str, tuple[str, ...]]:
-    """Return the files that give away a third-party library, by its name; paths as in an #include."""
+    """Return the files that identify each third-party library, by its name; paths as in an #include."""
     table = load(Path(__file__).with_suffix(".toml"))["markers"]
     return {library: tuple(files) for library, files in table.items()}
 
@@ -66,7 +66,7 @@ def find(source: Python, project: Project) -> Iterator[Finding]:
         return
     folder = source.path.parent
     patterns = ", ".join(f'"{pattern}"' for pattern in sorted({_pattern(tree, folder) for tree in trees}))
-    # Of a file that cannot be read, `cpp_extension` says so.
+    # `cpp_extension` reports a file that cannot be read.
     if (lines := hipify_lines.edit(source, _LINES.format(patterns=patterns))) is None:
         return
     span, edit = lines
@@ -75,21 +75,21 @@ def find(source: Python, project: Project) -> Iterator[Finding]:
 
 
 def _trees(project: Project) -> Iterator[PurePath]:
-    """Yield third-party code that exists, and submodules that will, whose names are known."""
+    """Yield third-party code that exists, and missing submodules with known names."""
     known = {library.lower() for library in markers()}
     for skipped in project.skipped:
         if skipped.path.suffix == ".cmake" or skipped.path.name == "FindCUDA":
-            continue  # CMake's own, which no compiler reads
+            continue  # CMake's own, which no compiler reads.
         if skipped.kind == "vendored" or (skipped.kind == "missing" and skipped.path.name.lower() in known):
             yield skipped.path
 
 
 def _concerns(tree: PurePath, source: Python, project: Project) -> bool:
-    """Say whether the script's build comes across the tree: it lies below, or its name is part of a path there."""
+    """Return whether the script's build encounters the tree: it lies below, or its name is part of a path there."""
     name = re.escape(tree.name.encode())
     folder = source.path.parent
     if tree.is_relative_to(folder):
-        # What another script builds, in a folder between, is that one's.
+        # Code that another script builds, in a folder in between, belongs to that script.
         others = (
             each.path.parent for each in project.sources if each.path.name == "setup.py" and each.path.parent != folder
         )
@@ -99,7 +99,7 @@ def _concerns(tree: PurePath, source: Python, project: Project) -> bool:
 
 
 def _included(tree: PurePath, project: Project) -> bool:
-    """Say whether a source, if any was read, includes what may lie in the tree; tests are built apart from it."""
+    """Return whether a source, if any was read, includes a path that may be in the tree; tests are built separately."""
     sources = [each for each in project.sources if isinstance(each, Cpp)]
     names = [
         marker
@@ -121,7 +121,7 @@ def _included(tree: PurePath, project: Project) -> bool:
 
 
 def _quoted(project: Project) -> set[PurePath]:
-    """Return the paths that sources include in quotes, from where they stand."""
+    """Return the resolved paths that sources include in quotes."""
     return {
         PurePosixPath(os.path.normpath(source.path.parent / include.path))
         for source in project.sources
@@ -132,7 +132,7 @@ def _quoted(project: Project) -> set[PurePath]:
 
 
 def _pattern(tree: PurePath, folder: PurePath) -> str:
-    """Return the pattern for hipify: what distinguishes the tree, wherever the script and its package are put."""
+    """Return the pattern for hipify: the part of the path that identifies the tree, wherever the script is."""
     parts = list(tree.parts)
     for ours in folder.parts:
         if len(parts) < 2 or parts[0] != ours:

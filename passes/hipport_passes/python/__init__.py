@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Passes over Python programs: what they ask of GPUs, packages and PyTorch."""
+"""Passes over Python programs: their use of GPUs, packages and PyTorch."""

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Let Python that insists on a GPU run on a CPU, too, when asked to: `--device-agnostic`, or a comment in a file.
+"""Make Python that requires a GPU run on a CPU, too, on request: `--device-agnostic`, or a comment in a file.
 
-Each file that needs it gets a function that answers "cuda", or "cuda:1", where PyTorch sees a GPU, and "cpu" elsewhere.
-Where there is a GPU, that is the very string that stood in its place, so comparisons, keys, defaults and messages are
-what they were. `x.cuda()` becomes `x.to(…)`, which is the same for tensors and modules; statements about the GPU are
-made only where there is one. What already depends on a condition about the device stays as it is, and so does what
-does nothing without a GPU: empty_cache(), memory statistics, torch.cuda.amp's gradient scaler.
+Each file that needs it gets a function that returns "cuda", or "cuda:1", where PyTorch sees a GPU, and "cpu" elsewhere.
+Where there is a GPU, that is the original string, so comparisons, keys, defaults and messages do not change. `x.cuda()`
+becomes `x.to(…)`, which is the same for tensors and modules; statements about the GPU run only where there is one. Code
+that already depends on a condition about the device stays, and so do calls without effect on a CPU: empty_cache(),
+memory statistics, torch.cuda.amp's gradient scaler.
 
-It is a function, not a variable: whoever asks PyTorch for GPUs before CUDA_VISIBLE_DEVICES is set, or before a process
-is forked, has settled which there are. So the question is asked where the answer is needed; where that comes to be
-earlier than the first use of the GPU, in a program that does either, the finding is REVIEW.
+It is a function, not a variable, because asking PyTorch for GPUs fixes their set: a later CUDA_VISIBLE_DEVICES or fork
+has no effect. So the function is called where its result is needed. If a program sets the variable or forks, and that
+call is earlier than the first use of the GPU, the finding is REVIEW.
 """
 
 from __future__ import annotations
@@ -53,14 +53,14 @@ _SETTLED = "; assumes that later code neither sets CUDA_VISIBLE_DEVICES nor fork
 
 @dataclass(eq=False)
 class _Change:
-    """A finding, before the function that its edits call has its place."""
+    """A finding, before the place of the function that its edits call is known."""
 
     span: Span
     kind: str
     message: str
     edits: tuple[Edit, ...] = ()
     certainty: Certainty = Certainty.SAFE
-    #: Whether the edits call the function that chooses; then, a node at the place.
+    #: A node at the place if the edits call the function that chooses.
     calls: cst.CSTNode | None = None
 
 
@@ -72,7 +72,7 @@ def find(source: Python, project: Project) -> Iterator[Finding]:
     match = _MENTIONS.search(source.text) or CALLED.search(source.text)
     if match is None or _BUILDS.search(source.text):
         return
-    # What "cuda" is to a file without PyTorch is not known; cuda() may be called on what other files make.
+    # In a file without PyTorch the meaning of "cuda" is unknown; cuda() may be called on objects from other files.
     uses_torch = _TORCH.search(source.text) is not None
     if not uses_torch and not (b".cuda()" in source.text and any(_has_torch(each.first) for each in project.sources)):
         return
@@ -80,7 +80,7 @@ def find(source: Python, project: Project) -> Iterator[Finding]:
         message = "hipport cannot read this Python reliably; make it independent of the device by hand"
         yield Finding(Span(*match.span()), "unread", message, (), Certainty.MANUAL)
         return
-    # Only now: the parser takes longer to load than most trees take to port.
+    # Imported late: loading the parser takes longer than porting most trees.
     from hipport_passes.build_files.build_scripts.script import Script
 
     try:
@@ -95,20 +95,20 @@ def _has_torch(source: Source) -> bool:
 
 
 class _File:
-    """One file on its way to run on any device."""
+    """One file that is made independent of the device."""
 
     def __init__(self, script: Script, project: Project, uses_torch: bool) -> None:
         self.script = script
         self.source = script.source
         self.uses_torch = uses_torch
-        # As they were read: what other passes have made of them now depends on who is asked.
+        # The original files: what other passes have made of them depends on the order of the questions.
         firsts = (each.first for each in project.sources)
         files = [each for each in firsts if isinstance(each, Python) and each.path != self.source.path]
-        # Itself, which is in no project where it is part of a notebook.
+        # With the file itself, which is in no project if it is part of a notebook.
         others = [self.source, *files]
-        #: Files that say which GPUs there are while the program runs, or fork: before that PyTorch may not be asked.
+        #: Files that select GPUs at run time, or fork: before that, PyTorch must not be asked.
         self.settling = [each.path for each in files if each.fact(hides) or each.fact(forks)]
-        #: Whether classes of the program have a `cuda` of their own, and no `to`.
+        #: Whether classes of the program define a `cuda` and no `to`.
         self.own_cuda = any(each.fact(has_own_cuda) for each in others)
         self.chooser = Chooser(script)
         self.helper = self.chooser.name
@@ -117,7 +117,7 @@ class _File:
         self.said: dict[str, int] = {}
 
     def findings(self) -> Iterator[Finding]:
-        """Yield what is to change, each with the function that it calls."""
+        """Yield the findings, each with the function that its edits call."""
         changes = [each for node in self.script.nodes if (each := self._change(node)) is not None]
         changes.sort(key=lambda each: each.span)
         calling = [each.calls for each in changes if each.calls is not None]
@@ -171,7 +171,7 @@ class _File:
     # Numbers, and conditions
 
     def _of_torch(self, argument: cst.Arg) -> bool:
-        """Say whether an argument is one of a function of PyTorch's, or of a pipeline of Transformers'."""
+        """Return whether an argument is one of a PyTorch function, or of a Transformers pipeline."""
         import libcst as cst
 
         call = self.script.parent[argument]
@@ -183,19 +183,19 @@ class _File:
         return name.startswith("torch.") or name == "transformers.pipeline"
 
     def _numbered(self, value: cst.Integer) -> _Change | None:
-        """`device=0`, `x.to(0)`: a GPU by its number."""
+        """Return the change of a GPU's number: `device=0`, `x.to(0)`."""
         if self.decisions.decided(value) or self.decisions.scripted(value):
             return None
         return self._chosen(value, self.source.span(value), value.value, False)
 
     def _insists(self, node: cst.Assert | cst.If) -> _Change | None:
-        """Return the change of a statement that stops the program without a GPU, and does nothing with one."""
+        """Return the change of a statement that stops the program without a GPU, and has no effect with one."""
         import libcst as cst
 
         if isinstance(node, cst.If):
             function = self.script.function(node)
             stops = node.orelse is None and self._fails(node.body) and self.decisions.without_gpu(node.test) is True
-            # In another function, it is one for GPUs.
+            # Another function than main is one for GPUs.
             if not stops or (function is not None and function.name.value != "main"):
                 return None
             message = "stops the program where there is no GPU, and later code needs one: leave it out"
@@ -216,7 +216,7 @@ class _File:
         return _Change(span, "insists", message, edits, Certainty.REVIEW)
 
     def _fails(self, block: cst.BaseSuite) -> bool:
-        """Say whether a block ends in an error."""
+        """Return whether a block ends in an error."""
         import libcst as cst
 
         last = list(block.body)[-1]
@@ -265,7 +265,7 @@ class _File:
         return chosen
 
     def _rounds(self, call: cst.Call) -> bool:
-        """Say whether a call is autocast by the device's own type, which is float16 on a GPU."""
+        """Return whether a call is autocast with the device's own type, which is float16 on a GPU."""
         if self.script.code(call.func).rpartition(".")[2] != "autocast":
             return False
         keywords = {each.keyword.value: self.script.code(each.value) for each in call.args if each.keyword is not None}
@@ -288,7 +288,7 @@ class _File:
         return _Change(span, "device", message + (_SETTLED if certainty else ""), (edit,), certainty, node)
 
     def _settled(self, node: cst.CSTNode) -> str:
-        """Return a file that comes too late with its say on GPUs if PyTorch is asked for them here, or ""."""
+        """Return a file whose selection of GPUs comes too late if PyTorch is asked for them here, or ""."""
         start = self.source.span(node).start
         own = hides(self.source, start) or self.source.fact(forks)
         return str(self.source.path if own else next(iter(self.settling), ""))
@@ -310,7 +310,7 @@ class _File:
         if self.decisions.scripted(call):
             return self._manual(call, "scripted", "TorchScript compiles this: pass the device as an argument")
         if isinstance(self.script.parent[call], cst.Lambda) and receiver in self._parameters(self.script.parent[call]):
-            # `map_location=lambda storage, place: storage.cuda()`: a storage has no such `to`.
+            # `map_location=lambda storage, place: storage.cuda()`: a storage's `to` differs.
             return self._only_with_gpu(call, receiver)
         known = self._is_torch(call.func.value)
         given = [each for each in call.args if each.keyword is None or each.keyword.value == "device"]
@@ -319,7 +319,7 @@ class _File:
         numbered = index.isdecimal() or index in ("", "None")
         simple = re.fullmatch(r"[\w.]+", receiver) is not None
         if simple and not known and (guard := self._guarded(call)) is not None:
-            return guard  # Whatever it is.
+            return guard  # In any form.
         plain = all(each.keyword is not None and each.keyword.value == "non_blocking" for each in others)
         if not (plain and len(given) <= 1 and (known or not self.own_cuda) and (numbered or _INDEX.fullmatch(index))):
             return self._only_with_gpu(call, receiver)
@@ -341,7 +341,7 @@ class _File:
         return _Change(span, "cuda_call", message, tuple(edits), certainty, call)
 
     def _parameters(self, function: cst.CSTNode) -> set[str]:
-        """Return the names of the parameters of a function of two, which `map_location` is given."""
+        """Return the names of the parameters of a two-parameter function, which is passed as `map_location`."""
         import libcst as cst
 
         parameters = function.params.params if isinstance(function, cst.Lambda) else ()
@@ -371,7 +371,7 @@ class _File:
     # The rest of torch.cuda
 
     def _from(self, name: cst.Name) -> str:
-        """Return what a name is imported as, "torch.cuda" or "torch.cuda.synchronize", or ""."""
+        """Return the full path of an imported name, "torch.cuda" or "torch.cuda.synchronize", or ""."""
         import libcst as cst
 
         bound = self.script.bound(name)
@@ -409,7 +409,7 @@ class _File:
         if change is None:
             return None
         self.said[name] = self.said.get(name, 0) + 1
-        # Once is enough: what is said of one is true of all.
+        # The finding on the first use covers all uses.
         return change if self.said[name] == 1 else None
 
     def _guard(self, call: cst.Call) -> _Change | None:

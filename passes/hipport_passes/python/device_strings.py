@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Name the GPU as PyTorch for ROCm names it, and say which back ends only an NVIDIA GPU has.
+"""Name the GPU as PyTorch for ROCm does, and report back ends that only an NVIDIA GPU has.
 
-"cuda" is the right device there, and torch.cuda the right module. "hip", "rocm" and "amd" are no devices of PyTorch's,
-though `torch.device("hip")` can be made: nothing can be put on it. They become "cuda" where it is certain that PyTorch
-gets them, for review where that device may go to others as well. The same words are right elsewhere (JAX, Blender,
-IREE, Triton, a program's own options) and stay.
+"cuda" is the right device there, and torch.cuda the right module. "hip", "rocm" and "amd" are not devices of PyTorch:
+`torch.device("hip")` can be constructed, but holds no tensors. They become "cuda" if PyTorch certainly receives them;
+the change is REVIEW if other code may receive them as well. The same words are right elsewhere (JAX, Blender, IREE,
+Triton, a program's own options) and stay.
 
-`RasterizeCudaContext` and the like stay as well: what they stand for is CUDA source, which hipport ports.
+`RasterizeCudaContext` and the like stay as well, because they are CUDA sources, which hipport ports.
 """
 
 from __future__ import annotations
@@ -32,30 +32,30 @@ from hipport_passes.python.devices.device_recipes import back_ends, concerns, kn
 
 WORDS = load(Path(__file__).with_suffix(".toml"))["words"]
 _INVENTED = re.compile(r"(?:hip|rocm|amd|amdgpu)(:\d+)?")
-# Cheap: what a file must say at all.
+# A quick test of a file's words.
 _MENTIONS = re.compile(
     rb"[\"'](?:hip|rocm|amd|amdgpu)(?::[^\"'\r\n]*)?[\"']|\btorch\.(?:backends\.)?(?:hip|rocm|amd)\b"
     rb"|\btorch import[^\r\n]*\b(?:hip|rocm)\b|\.hip\(\)"
 )
 # A type of tensors.
 _TYPE = re.compile(r"torch\.(hip|rocm|amd)\.(?:sparse\.)?[A-Z]\w*Tensor")
-#: What only shows what it is given.
+#: Functions that only print their arguments.
 SHOWS = re.compile(rf"(?:\w+\.)*{one_of(WORDS['shows'])}")
 _MODEL = re.compile(rf"(?:\w+\.)*\w*{one_of(WORDS['models'])}", re.IGNORECASE)
-# A back end of PyTorch's of that name is somebody's own.
+# A back end of that name that the program registers itself.
 _OWN = re.compile(rb"privateuse_?(?:1|one)", re.IGNORECASE)
 _MODULE = re.compile(r"torch\.(?:hip|rocm)|torch\.backends\.(?:hip|rocm)")
-#: Libraries that hand their `device` to PyTorch.
+#: Libraries that pass their `device` to PyTorch.
 LIBRARIES = one_of(WORDS["libraries"])
 _IMPORT = re.compile(rb"(?m)^[ \t]*(?:import|from)[ \t][^\r\n]*")
-# With what is made for PyTorch, and gets an `import torch` beside it by `python_gates`.
+# Also files made for PyTorch that get an `import torch` from `python_gates`.
 _TORCH = re.compile(
     rb"(?m)^[ \t]*(?:import|from)[ \t][^\r\n]*\b(?:torch|flash_attn|xformers|" + LIBRARIES.encode() + rb")\b"
 )
 
 
 def find(source: Python, project: Project) -> Iterator[Finding]:
-    """Yield a finding per device that PyTorch does not have, and per back end that ROCm does not have."""
+    """Yield a finding per device that PyTorch lacks, and per back end that ROCm lacks."""
     project = near(project, source)
     invented = (
         _MENTIONS.search(source.text) is not None
@@ -69,7 +69,7 @@ def find(source: Python, project: Project) -> Iterator[Finding]:
     recipes = [recipe for recipe in known_recipes() if concerns(recipe, source)]
     if not (invented or recipes) or source.module is None:
         return
-    # Only now: the parser takes longer to load than most trees take to port.
+    # Imported late: loading the parser takes longer than porting most trees.
     from hipport_passes.build_files.build_scripts.script import Script
 
     script = source.fact(Script)
@@ -81,7 +81,7 @@ def find(source: Python, project: Project) -> Iterator[Finding]:
         for recipe in recipes:
             findings += back_ends(script, recipe)
     except Misplaced:
-        return  # `cpp_extension` says of such a file that it cannot be read, where it builds something.
+        return  # `cpp_extension` reports that such a file cannot be read, if it builds extensions.
     findings.sort(key=lambda finding: finding.span)
     yield from findings
 
@@ -90,7 +90,7 @@ def find(source: Python, project: Project) -> Iterator[Finding]:
 
 
 def _devices(script: Script, project: Project) -> Iterator[Finding]:
-    """Yield the strings that PyTorch gets as a device."""
+    """Yield the strings that PyTorch receives as a device."""
     import libcst as cst
 
     from hipport_passes.python.devices.receivers import received
@@ -120,12 +120,12 @@ def _devices(script: Script, project: Project) -> Iterator[Finding]:
         assert quote is not None
         start = span.start + quote.end()
         if not script.source.text.startswith(match.group().partition(":")[0].encode(), start):
-            continue  # a variable is put there, and says it where it is set
+            continue  # The value is a variable, and is handled where it is set.
         if any(_asked(script, each, name) for each in names):
             message += f"; the program compares with {name!r}: change both"
             yield Finding(span, "device", message, (), Certainty.MANUAL)
             continue
-        # Other files may read what is no function's own.
+        # Other files may read attributes and names outside of functions.
         if names and (script.function(node) is None or any(isinstance(each, cst.Attribute) for each in names)):
             asks = re.compile(rf"[\"']{name}\b".encode())
             others = (each for each in project.sources if isinstance(each, Python) and each.path != script.source.path)
@@ -138,7 +138,7 @@ def _devices(script: Script, project: Project) -> Iterator[Finding]:
 
 
 def _readers(source: Python, project: Project) -> Iterator[Python]:
-    """Yield the files with PyTorch that import this one, or something of it."""
+    """Yield the files with PyTorch that import this file, or names of it."""
     if source.path.suffix != ".py":
         return
     name = _called(source)
@@ -157,7 +157,7 @@ def _readers(source: Python, project: Project) -> Iterator[Python]:
 
 
 def _imported_by(source: Python, project: Project) -> Iterator[Python]:
-    """Yield the files with PyTorch that this one imports, or something of them."""
+    """Yield the files with PyTorch that this one imports, or whose names it imports."""
     words = {word for line in _IMPORT.findall(source.text) for word in re.findall(rb"\w+", line)}
     for other in project.sources if words else ():
         if (
@@ -170,12 +170,12 @@ def _imported_by(source: Python, project: Project) -> Iterator[Python]:
 
 
 def _called(source: Python) -> str:
-    """Return the last name of the module that a file is."""
+    """Return the last part of a file's module name."""
     return source.path.parent.name if source.path.stem == "__init__" else source.path.stem
 
 
 def _received_elsewhere(script: Script, node: cst.CSTNode, project: Project) -> Certainty | None:
-    """Say whether PyTorch gets a constant of the module in a file that imports it."""
+    """Return how certainly PyTorch receives a constant of the module in a file that imports it."""
     import libcst as cst
 
     from hipport_passes.build_files.build_scripts.script import Script
@@ -202,7 +202,7 @@ def _received_elsewhere(script: Script, node: cst.CSTNode, project: Project) -> 
 
 
 def _received_by_function(script: Script, value: cst.CSTNode, argument: cst.Arg, project: Project) -> Certainty | None:
-    """Say whether PyTorch gets what is given to a function, or to a class, of another file of the tree."""
+    """Return how certainly PyTorch receives an argument of a function, or a class, of another file of the tree."""
     import libcst as cst
 
     from hipport_passes.build_files.build_scripts.script import Script
@@ -231,7 +231,9 @@ def _received_by_function(script: Script, value: cst.CSTNode, argument: cst.Arg,
 
 
 def _from_module(script: Script, function: cst.BaseExpression) -> tuple[str, str]:
-    """Return what a call's function is called in the module that it is imported from, and the last name of that."""
+    """Return the name of a called function in the module that it is imported from, and the last part of that module's
+    name.
+    """
     import libcst as cst
 
     if isinstance(function, cst.Attribute):
@@ -247,7 +249,7 @@ def _from_module(script: Script, function: cst.BaseExpression) -> tuple[str, str
 
 
 def _imported_module(script: Script, name: str) -> str:
-    """Return the last name of the module that is called `name` in a file, or ""."""
+    """Return the last part of the module that a file imports as `name`, or ""."""
     import libcst as cst
 
     for each in script.nodes:
@@ -260,7 +262,7 @@ def _imported_module(script: Script, name: str) -> str:
 
 
 def _type_of_tensor(script: Script, node: cst.SimpleString | cst.FormattedString) -> Iterator[Finding]:
-    """`"torch.hip.FloatTensor"`: a type that PyTorch does not have."""
+    """Find `"torch.hip.FloatTensor"`, a type that PyTorch does not have."""
     import libcst as cst
 
     span, word = script.source.span(node), script.text(node)
@@ -291,7 +293,7 @@ def _type_of_tensor(script: Script, node: cst.SimpleString | cst.FormattedString
 
 
 def _asked(script: Script, use: cst.CSTNode, word: str) -> bool:
-    """Say whether the variable is compared with such a string where it is used, or looked up by it."""
+    """Return whether a use of the variable compares it with such a string, or looks it up."""
     import libcst as cst
 
     above = script.parent[use]
@@ -304,7 +306,7 @@ def _asked(script: Script, use: cst.CSTNode, word: str) -> bool:
 
 
 def _types(script: Script) -> Iterator[Finding]:
-    """Yield comparisons of a device's type with one that PyTorch does not have, and never says."""
+    """Yield comparisons of a device's type with a type that PyTorch lacks and never returns."""
     import libcst as cst
 
     for node in script.nodes:
@@ -320,7 +322,7 @@ def _types(script: Script) -> Iterator[Finding]:
                 told, said = _told(script, text), script.text(word)
                 if told and _INVENTED.fullmatch(said.rstrip(":")):
                     found = told, said
-        # Where "cuda" is asked for as well, that is the answer on ROCm.
+        # If "cuda" is compared as well, that is the result on ROCm.
         if found is None or re.search(
             rf"{re.escape(found[0])}{_ASKS_CUDA}|{_IN}{re.escape(found[0])}", script.module.code
         ):
@@ -335,13 +337,13 @@ _IN = r"[\"']cuda(?::\d+)?[\"']\s*(?:in|==)\s*"
 
 
 def _told(script: Script, node: cst.BaseExpression) -> str:
-    """Return the code of what PyTorch says of a device, `device.type` or `str(device)`, or ""."""
+    """Return the code of a device's type or name as PyTorch returns it, `device.type` or `str(device)`, or ""."""
     import libcst as cst
 
     match node:
         case cst.Attribute(value=device, attr=cst.Name("type")):
             pass
-        # An option of the program's is a string already, and whatever it was given.
+        # An option of the program is already a string, with any value.
         case cst.Call(func=cst.Name("str"), args=[cst.Arg(device)]) if not re.match(
             r"(?:args|opts?|options|cfg|config)\b", script.code(device)
         ):
@@ -352,7 +354,7 @@ def _told(script: Script, node: cst.BaseExpression) -> str:
 
 
 def _words(script: Script, node: cst.BaseExpression) -> list[str]:
-    """Return a string, or those of a list that is written out."""
+    """Return a string, or those of a literal list."""
     import libcst as cst
 
     if isinstance(node, (cst.Tuple, cst.List, cst.Set)):
@@ -369,7 +371,7 @@ def _modules(script: Script) -> Iterator[Finding]:
 
     asks = re.search(r"(?:has|get)attr\(\s*torch(?:\.backends)?\s*,\s*[\"'](?:hip|rocm)[\"']", script.module.code)
     if asks:
-        # Never true, which does no harm where torch.cuda is asked, too.
+        # Never true, which does no harm if torch.cuda is tested, too.
         if "torch.cuda.is_available" not in script.module.code:
             call = next(
                 call
@@ -406,7 +408,7 @@ def _modules(script: Script) -> Iterator[Finding]:
 
 
 def _imported(script: Script, alias: cst.ImportAlias) -> bool:
-    """Say whether torch.hip or the like is imported."""
+    """Return whether torch.hip or the like is imported."""
     import libcst as cst
 
     line = script.parent[alias]
@@ -449,7 +451,7 @@ def _module(script: Script, node: cst.Attribute) -> Iterator[Finding]:
 
 
 def is_tensor(script: Script, node: cst.CSTNode, depth: int = 0) -> bool:
-    """Say whether the expression is a tensor or a module for certain: what torch makes, or a method of that."""
+    """Return whether the expression is certainly a tensor or a module: torch makes it, or a method of one does."""
     import libcst as cst
 
     match node:

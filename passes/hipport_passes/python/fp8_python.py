@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Give tensors of 8-bit floating point numbers the format of the target's GPUs, in Python.
 
-Where the targets have FNUZ numbers alone (gfx940 to gfx942; see `fp8_formats`, which gives kernels the same), a tensor
-of `torch.float8_e4m3fn` is read by ported kernels as numbers half their size, and PyTorch's matrix products refuse it.
-On ROCm it becomes `torch.float8_e4m3fnuz`, and 448 with it 240; on CUDA all stays. What already chooses between the
-formats stays, too. Triton's own types, and numbers in its kernels, are reported: `torch` cannot be asked there.
+If the targets have only FNUZ numbers (gfx940 to gfx942; see `fp8_formats`, which does the same for kernels), ported
+kernels read a tensor of `torch.float8_e4m3fn` as numbers of half the size, and PyTorch's matrix products reject it. On
+ROCm it becomes `torch.float8_e4m3fnuz`, and 448 becomes 240; on CUDA nothing changes. Code that already chooses between
+the formats stays, too. Triton's own types, and numbers in its kernels, are reported, because `torch` is not available
+there.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 _NAMES = re.compile(rb"\b(?:float8_e4m3fn|float8_e5m2|float8e4nv|float8e5)\b")
 _GREATEST = re.compile(rb"(?<![\w.])(?:448(?:\.0*)?|4\.48e\+?0*2|0?\.00223\d*|2\.23\d*e-0*3)(?![\w.])")
 _LIMIT = re.compile(r"(?i)max|quant|scale|limit|clamp|range|inf\b")
-# What this pass has put there.
+# Expressions that this pass wrote.
 _OURS = re.compile(r"\bfloat8_\w+fnuz if [\w.]+\.version\.hip else\b")
 _COMES_IN = (
     "assumes that its values come from nowhere else (in values from a checkpoint, 0x80 becomes 0 and the scale doubles)"
@@ -36,7 +37,7 @@ _COMES_IN = (
 
 
 def find(source: Python, project: Project) -> Iterator[Finding]:
-    """Yield a finding per type of PyTorch's and Triton's, and per number, that is of the other format."""
+    """Yield a finding per type of PyTorch's and Triton's, and per number, in the other format."""
     text = source.text
     names = _NAMES.search(text)
     if not names and not (_GREATEST.search(text) and ABOUT.search(text)):
@@ -51,7 +52,7 @@ def find(source: Python, project: Project) -> Iterator[Finding]:
         findings = [*_found(program, has)]
     except Misplaced:
         return
-    # One source for both formats cannot be made; it is said once.
+    # No source is right for both formats; one finding reports it.
     yield from findings if has.shared else findings[:1]
 
 
@@ -107,7 +108,7 @@ def _number(program: PythonProgram, node: cst.Float | cst.Integer, has: Formats)
     if _in_kernel(program, node):
         yield from _by_hand(program, node, f"{said}; pass the limit to the kernel", has)
     elif whole and not near:
-        # 448 is the side of many pictures.
+        # 448 is also a common image size.
         if ABOUT.search(program.function_code(node).encode()):
             yield from _by_hand(program, node, f"{said}; write {new} on ROCm if it is this limit", has)
     else:
@@ -118,7 +119,7 @@ def _number(program: PythonProgram, node: cst.Float | cst.Integer, has: Formats)
 def _chosen(
     program: PythonProgram, node: cst.CSTNode, new: str, torch: str | None, kind: str, message: str, has: Formats
 ) -> Iterator[Finding]:
-    """A rewrite that holds on ROCm alone where PyTorch can be asked for it."""
+    """Yield a rewrite for ROCm alone, where PyTorch can be asked for it."""
     import libcst as cst
 
     span = program.source.span(node)
@@ -148,7 +149,7 @@ def _at_run_time(has: Formats) -> str:
 
 
 def _names_both(program: PythonProgram, node: cst.CSTNode) -> bool:
-    """Say whether the statement names FNUZ's type as well, by itself: it is a table of both, or a choice."""
+    """Return whether the statement itself names FNUZ's type as well: it is a table of both, or a choice."""
     return "fnuz" in _OURS.sub("", program.code(program.statement(node) or node))
 
 
@@ -157,7 +158,7 @@ def _is_triton(program: PythonProgram, node: cst.Attribute) -> bool:
 
 
 def _in_kernel(program: PythonProgram, node: cst.CSTNode) -> bool:
-    """Say whether it is in a function of Triton's or Numba's, which is compiled and cannot ask PyTorch."""
+    """Return whether it is in a function of Triton's or Numba's, which is compiled and cannot ask PyTorch."""
     function = program.function(node)
     return function is not None and any(
         re.search(r"\bjit\b", program.code(each.decorator)) is not None for each in function.decorators

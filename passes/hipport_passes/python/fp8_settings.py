@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Report types of 8-bit floating point numbers that settings in JSON and YAML name, where the target has others.
+"""Report types of 8-bit floating point numbers in JSON and YAML settings, if the target has others.
 
-A type that comes to PyTorch by its name (`getattr(torch, settings["dtype"])`) passes by all code: kernels have FNUZ's
-numbers on gfx940 to gfx942 (see `fp8_formats`), tensors those of the settings. Nothing is changed, as CUDA reads the
-same file, and frameworks have names of their own for both formats. A file that names both chooses already.
+A type that PyTorch gets by name (`getattr(torch, settings["dtype"])`) is not in the code: kernels have FNUZ's numbers
+on gfx940 to gfx942 (see `fp8_formats`), and tensors those of the settings. Nothing is changed, because CUDA reads the
+same file, and frameworks have names of their own for both formats. A file that names both already chooses.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Import again what hipport's changes of Python need, where a merge has taken the import away.
+"""Restore imports that hipport's changes of Python need, where a merge has removed them.
 
-What upstream changes among the imports is in conflict with what a port has put there. Whoever takes upstream's lines
-has `IS_HIP_EXTENSION` in a script, and nothing that it is imported from.
+Upstream's changes among the imports conflict with a port's. If upstream's lines win, a script uses `IS_HIP_EXTENSION`
+without importing it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from hipport.program.project import Project
 from hipport.syntax.python import Python, syntax_tree
 
 _BUILD = "torch.utils.cpp_extension"
-# What hipport writes, and what it is imported from; the second stands beside a name that it goes with.
+# Names that hipport writes, with their modules; the second string is a name beside which they are imported.
 _FROM = {"IS_HIP_EXTENSION": (_BUILD, ""), "ROCM_HOME": (_BUILD, "CUDA_HOME"), "torch": ("", "")}
 
 
@@ -59,7 +59,7 @@ def find(source: Python, project: Project) -> Iterator[Finding]:
 
 
 def _needs_torch(tree: ast.Module) -> bool:
-    """Say whether a module cannot be imported without PyTorch, whatever is done to it."""
+    """Return whether a module cannot be imported without PyTorch in any case."""
     names = []
     for node in tree.body:
         if isinstance(node, ast.Import):
@@ -70,7 +70,7 @@ def _needs_torch(tree: ast.Module) -> bool:
 
 
 def _unbound(table: symtable.SymbolTable, name: str) -> bool:
-    """Say whether a module uses a name of its own that it never binds."""
+    """Return whether a module uses a name that it never binds."""
     waiting, used = [table], False
     while waiting:
         scope = waiting.pop()
@@ -88,7 +88,7 @@ def _unbound(table: symtable.SymbolTable, name: str) -> bool:
 
 
 def _only_without(tree: ast.Module, name: str) -> bool:
-    """Say whether a name is set where an import has failed, and nowhere else, but used elsewhere."""
+    """Return whether a name is set only where an import has failed, but used elsewhere."""
     handlers = [node for node in ast.walk(tree) if isinstance(node, ast.ExceptHandler)]
     without = {id(node) for handler in handlers for node in ast.walk(handler)}
     bound = [
@@ -103,14 +103,15 @@ def _only_without(tree: ast.Module, name: str) -> bool:
 
 
 def _edit(source: Python, tree: ast.Module, starts: list[int], name: str) -> Edit | None:
-    """Return what imports a name: beside another of its module, or on a line of its own in front of all imports."""
+    """Return the edit that imports a name: beside another name of its module, or on a line before all imports."""
     module, beside = _FROM[name]
     tried = [each for node in tree.body if isinstance(node, ast.Try) for each in node.body]
     top = [node for node in tree.body if isinstance(node, (ast.Import, ast.ImportFrom))]
     top = [node for node in top if not (isinstance(node, ast.ImportFrom) and node.module == "__future__")]
     of_module = [node for node in (*top, *tried) if isinstance(node, ast.ImportFrom) and node.module == module]
     for node in sorted(of_module, key=lambda node: beside not in [each.name for each in node.names]):
-        # What goes with no name comes first, and all else behind its name or the last: two of them never meet.
+        # An import without such a name comes first, and others after their name or the last one, so that two never
+        # touch.
         alias = next((each for each in node.names if each.name == beside), node.names[-1 if beside else 0])
         start = starts[alias.lineno - 1] + alias.col_offset
         indent = source.indent(start)

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Port what Python code asks about the GPU: CUDA's release, compute capabilities, names, tools and libraries.
+"""Port Python code that depends on CUDA's release, compute capabilities, and NVIDIA's names, tools and libraries.
 
 On ROCm `torch.version.cuda` is None, a compute capability is the gfx number of an AMD GPU, and NVIDIA's tools and
-libraries are not there. What only looks like CUDA is right as it is and stays: `torch.cuda`, the device "cuda",
+libraries are missing. Code that only looks like CUDA is right and stays: `torch.cuda`, the device "cuda",
 `torch.backends.cudnn` (MIOpen's switches there), CUDA_VISIBLE_DEVICES (which HIP honours), `torch.cuda.amp`,
 `torch.cuda.nvtx` (roctx there), and warps of 32 lanes, which ported kernels keep. Nothing changes on a machine with
-CUDA: what is put in is about `torch.version.hip`, or comes to bear where the release of CUDA is None. What already asks
-for ROCm, or copes with what is missing, stays.
+CUDA: edits depend on `torch.version.hip`, or take effect where the release of CUDA is None. Code that already tests for
+ROCm, or handles the missing parts, stays.
 """
 
 from __future__ import annotations
@@ -22,15 +22,16 @@ from hipport.core.tables import load, one_of
 from hipport.engine.pipeline import Pass
 from hipport.program.dividing import near
 from hipport.program.project import Project
+from hipport.syntax.cpp import Cpp
 from hipport.syntax.python import Misplaced, Python
 from hipport_passes.build_files import nvidia_tools
 from hipport_passes.device.lost_code import of_project
 
-#: What the names of NVIDIA's GPUs have in them.
+#: Words in the names of NVIDIA's GPUs.
 _TABLE = load(Path(__file__).with_suffix(".toml"))
-_WORDS = _TABLE["words"]
+WORDS = _TABLE["words"]
 PRODUCT = re.compile(
-    rf"(?i){one_of(_WORDS['product_parts'])}|\b(?:[abhlpv]|gb)\d{{2,3}}s?\b|\b{one_of(_WORDS['products'])}\b"
+    rf"(?i){one_of(WORDS['product_parts'])}|\b(?:[abhlpv]|gb)\d{{2,3}}s?\b|\b{one_of(WORDS['products'])}\b"
     r"|\b[2345]0[6789]0\b".encode()
 )
 _MODULES = "|".join(sorted({re.escape(name.partition(".")[0]) for name in _TABLE["modules"]}))
@@ -39,58 +40,67 @@ _IMPORTS = re.compile(
     rf"|\b(?:import_module|__import__|find_spec)\([ \t]*[\"']({_MODULES})\b".encode(),
     re.MULTILINE,
 )
-# A line may import several.
+# A line may import several modules.
 _NAMED = re.compile(rf"\b(?:{_MODULES})\b".encode())
 _QUESTIONS = {
     "versions": re.compile(rb"version[ \t]*\.[ \t]*cuda\b|torch\.version[ \t]+import\b"),
     "capabilities": re.compile(
         rb"\bget_device_capability\b|\A(?=(?s:.*)\bget_device_properties\b)(?s:.*)(?:\.|[\"'])(?:major|minor)\b"
     ),
-    "device_names": re.compile(rf"\b{one_of(_WORDS['device_names'])}\b".encode()),
+    "device_names": re.compile(rf"\b{one_of(WORDS['device_names'])}\b".encode()),
     "nvidia_smi": re.compile(rb"nvidia-smi"),
     "tools": nvidia_tools.mentioned(),
     "installs": re.compile(
         rb"\b(?:pip3?|uv|conda|mamba)\b(?s:.{0,40}?)\b(?:install|add|create)\b|\bnox\b(?s:.*)\.(?:conda_)?install\("
     ),
-    "arch_lists": re.compile(rf"\b{one_of(_WORDS['arch_lists'])}\b".encode()),
-    "warp_sizes": re.compile(rb"\.warp_size\b"),
+    "arch_lists": re.compile(rf"\b{one_of(WORDS['arch_lists'])}\b".encode()),
+    "warp_sizes": re.compile(
+        rf"\bwarp_size\b|(?i:{one_of(WORDS['lanes'])})\w*[ \t]*(?::[^=\n]*)?=[^=\n]*\b64\b".encode()
+    ),
     "switches": re.compile(rb"\bsdpa?_kernel\b|cudnn\.version\b|\benable_math_sdp\b"),
-    "homes": re.compile(rf"\b{one_of(_WORDS['homes'])}\b".encode()),
+    "homes": re.compile(rf"\b{one_of(WORDS['homes'])}\b".encode()),
     "removed": re.compile(rb"\butils[ \t]*\.[ \t]*ffi\b|\btorch\.utils[ \t]+import[ \t][^\n]*\bffi\b"),
     "libraries": re.compile(rb"\b(?:CDLL|LoadLibrary|PyDLL|find_library)\b[^\n]*(?:cu|nv|nccl)"),
-    "sources": re.compile(rf"\b{one_of(_WORDS['sources'])}\b".encode()),
+    "sources": re.compile(rf"\b{one_of(WORDS['sources'])}\b".encode()),
     "kernels": re.compile(
-        rf"\b{one_of(_WORDS['kernels'])}\b|\bgdc_|\bmaxnreg\b[\"']?[ \t]*[=:]".encode()
+        rf"\b{one_of(WORDS['kernels'])}\b|\bgdc_|\bmaxnreg\b[\"']?[ \t]*[=:]".encode()
         + rb"|\bnum_warps[\"']?[ \t]*[=:][ \t]*(?:32|64|\d{3})|\bnum_ctas[\"']?[ \t]*[=:][ \t]*(?:[2-9]|\d\d|[A-Za-z_])"
         rb"|\breg_(?:dec|inc)_|\blibdevice[\w.]*\.bc\b|\btarget[ \t]*=[ \t]*\([ \t]*[\"']cuda"
     ),
 }
+# What else tells of capabilities.
+_TOLD = re.compile(
+    rf"\b{one_of(WORDS['told'])}\b|\A(?=(?s:.*)\b{one_of(WORDS['others'])}\b)(?s:.*)\bcompute_capability\b".encode()
+)
 # A count of warps that is not written out there, and numbers that are too many.
 _COUNTED = re.compile(rb"\bnum_(?:warps|ctas)[\"']?[ \t]*[=:][ \t]*[A-Za-z_(]")
 _MANY = re.compile(rb"(?<![\w.])(?:32|64|\d{3})(?![\w.])")
-# A comparison with what has the name of a capability.
+# A comparison with a name that is usual for a capability.
 _LOST = re.compile(
     rb"(?i)(?:capab\w*|compute_cap|cc|sm|sm_?version|arch|_major)(?:\(\))?(?:\[[^\]\n]*\])?[ \t]*(?:[=<>!]=|[<>]|in\b)"
 )
+_INTRINSICS = re.compile(rb"\w+_sync")
 _FROM = re.compile(rb"(?m)^from[ \t]+[\w.]*?\.?(\w+)[ \t]+import[ \t]*(\([^()]*\)|[^\n#]*)")
-# What is wrong on ROCm whatever stands around it.
+# Code that is wrong on ROCm in any context.
 _FAILS = re.compile(
     rb"version\.cuda[ \t]*(?:\.|\[|[<>])|(?:float|int|parse|Version)\([\w.]*version\.cuda\b"
     rb"|get_device_capability\([^()\n]*\)(?:\[0\])?[ \t]*(?:[=<>!]=|[<>]|in)[ \t]*[(\[]?[ \t]*(?:9|1[0-2])\b"
 )
 
 
-# Words that must all be in a file that uses what builds for ROCm lack.
+# The words of a name that builds for ROCm lack: a file that uses it has all of them.
 _LACKING = [tuple(name.encode().split(b".")) for name in (*_TABLE["lacking"], *_TABLE["properties"])]
 
 
 def _asked(source: Python, project: Project) -> set[str]:
-    """Return, cheaply, the questions that a file may ask."""
+    """Return the questions that a file may ask; a quick test."""
     text = source.text
     asked = {name for name, pattern in _QUESTIONS.items() if pattern.search(text)}
     if "capabilities" not in asked and any(
         owner.encode() in text and name.encode() in text for owner, name in project.fact(_capability_functions)
     ):
+        asked.add("capabilities")
+    if "capabilities" not in asked and _TOLD.search(text):
         asked.add("capabilities")
     if "capabilities" not in asked and _LOST.search(text) and project.fact(_asks_for_capabilities):
         asked.add("capabilities")
@@ -106,7 +116,7 @@ def _asked(source: Python, project: Project) -> set[str]:
 
 
 def find(source: Python, project: Project) -> Iterator[Finding]:
-    """Yield a finding per question that an AMD GPU, or ROCm, answers otherwise, or not at all."""
+    """Yield a finding per question that an AMD GPU, or ROCm, answers differently, or not at all."""
     project = near(project, source)
     text = source.text
     asked = _asked(source, project)
@@ -122,7 +132,7 @@ def find(source: Python, project: Project) -> Iterator[Finding]:
             message = "hipport cannot read this Python reliably; port it by hand"
             yield Finding(Span(*match.span()), "unread", message, (), Certainty.MANUAL)
         return
-    # Only now: the parser takes longer to load than most trees take to port.
+    # Imported late: loading the parser takes longer than porting most trees.
     from hipport_passes.packages import recipes
     from hipport_passes.python.runtime import (
         capability,
@@ -134,6 +144,7 @@ def find(source: Python, project: Project) -> Iterator[Finding]:
         sources,
         triton,
         versions,
+        warp_sizes,
     )
     from hipport_passes.python.runtime.program import PythonProgram
 
@@ -151,7 +162,7 @@ def find(source: Python, project: Project) -> Iterator[Finding]:
         "tools": lambda: probes.tools(program),
         "installs": lambda: installs.installs(program, project),
         "arch_lists": lambda: probes.arch_lists(program),
-        "warp_sizes": lambda: probes.warp_sizes(program),
+        "warp_sizes": lambda: warp_sizes.warp_sizes(program, project.fact(_has_logical_warps)),
         "lacking": lambda: lacking.lacking(program, _TABLE["lacking"], _TABLE["properties"]),
         "switches": lambda: probes.switches(program),
         "homes": lambda: probes.homes(program),
@@ -164,15 +175,15 @@ def find(source: Python, project: Project) -> Iterator[Finding]:
         findings = [finding for name, answer in answers.items() if name in asked for finding in answer()]
         imported = [*imports.imports(program, known), *imports.imported_by_name(program, known)]
     except Misplaced:
-        return  # of such a file nothing can be changed
+        return  # Such a file cannot be changed.
     yield from findings
     for found in imported:
-        # What a list says of the same package is no other fact.
+        # A finding in a list on the same package is about the same fact.
         yield replace(found, about=recipes.of(project).imported(found.message.partition(" ")[0]))
 
 
 def _capability_functions(project: Project) -> dict[tuple[str, str], str]:
-    """Return what is a compute capability or returns one, by its module or class and its name, and how it is made."""
+    """Return the compute capabilities, and functions that return one, by module or class and name, with their kind."""
     found: dict[tuple[str, str], str] = {}
     packages: list[Python] = []
     for source in project.sources:
@@ -190,7 +201,7 @@ def _capability_functions(project: Project) -> dict[tuple[str, str], str]:
             except Misplaced:
                 continue
             found |= {(owner or module(source.path), name): kind for (owner, name), kind in of_file.items()}
-    # A package hands on what it imports.
+    # A package passes on its imports.
     for source in packages if found else ():
         for match in _FROM.finditer(source.text):
             for name in re.findall(rb"\w+", match[2]):
@@ -201,7 +212,7 @@ def _capability_functions(project: Project) -> dict[tuple[str, str], str]:
 
 
 def _missing_code(project: Project) -> dict[tuple[int, int], str]:
-    """Return, by the capability that it takes, where functions have no code on AMD."""
+    """Return, by capability, the functions without code on AMD."""
     found: dict[tuple[int, int], list[str]] = {}
     for each in project.fact(of_project):
         if str(each) not in found.setdefault(each.capability, []):
@@ -216,6 +227,16 @@ def _asks_for_capabilities(project: Project) -> bool:
     return any(isinstance(each, Python) and _QUESTIONS["capabilities"].search(each.text) for each in project.sources)
 
 
+def _has_logical_warps(project: Project) -> bool:
+    """Say whether the program's C++ has intrinsics of 32 lanes that are not for CUDA alone."""
+    return any(
+        not each.ported(span.start)
+        for each in project.sources
+        if isinstance(each, Cpp)
+        for span, _ in each.names(_INTRINSICS)
+    )
+
+
 def _constants(project: Project) -> dict[tuple[str, str], object]:
     """Return the constants of the tree's modules and classes."""
     from hipport_passes.python.runtime import elsewhere
@@ -224,13 +245,13 @@ def _constants(project: Project) -> dict[tuple[str, str], object]:
 
 
 def _counts(project: Project) -> frozenset[str]:
-    """Return the names of constants that may be more warps than there are on AMD's GPUs."""
+    """Return the names of constants that may be more warps than AMD's GPUs have."""
     constants = project.fact(_constants).items()
     return frozenset(name for (_, name), value in constants if isinstance(value, int) and value >= 32)
 
 
 def _own(module: str, project: Project) -> bool:
-    """Say whether a module of that name is part of what is ported."""
+    """Return whether a module of that name is part of the tree."""
     return any(module in source.path.parts[:-1] or source.path.name == f"{module}.py" for source in project.sources)
 
 

@@ -492,11 +492,12 @@ class AbstractCalls(MemoryAccess):
         """Default-construct the bases and members that are objects."""
         program, path = self.machine.program, self.frame.path
         parts = [(address, base) for base in program.bases(name)]
-        parts += [
-            (self._part_of(address, member), class_name(kind))
-            for member, kind in program.fields(path, name) or ()
-            if not kind.endswith(("*", "&", "[]"))
-        ]
+        for member, kind in program.fields(path, name) or ():
+            place = self._part_of(address, member)
+            while kind.endswith("[]"):
+                place, kind = self._part_of(place, "[]"), kind.removesuffix("[]")
+            if not kind.endswith(("*", "&")):
+                parts.append((place, class_name(kind)))
         for place, of in parts:
             if not depth or not of or program.fields(path, of) is None:
                 continue

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, NamedTuple
 
+from hipport.core.edits import Span
 from hipport.program.project import Component, Project
 from hipport.syntax.cpp import Cpp, word_before
 from hipport.syntax.declarations import heads, namespaces
@@ -23,20 +24,27 @@ if TYPE_CHECKING:
 _MACRO = re.compile(rb"#[ \t]*define[ \t]+([A-Za-z_]\w*)[ \t]+([^\r\n\\]+)(?=[\r\n]|\Z)")
 _CONSTANT = re.compile(
     rb"const(?:expr)?\b\s+(?:(?:static|const|constexpr|inline|unsigned|signed|long|short|std::)\s*)*"
-    rb"(?:int|long|short|size_t|u?int\d+_t|unsigned|auto)\s+(?:const\s+)?([A-Za-z_]\w*)\s*(?:=\s*([^;]+)|\{([^;{}]+)\}\s*);"
+    rb"(?:int|long|short|size_t|u?int\d+_t|unsigned|bool|auto)\s+(?:const\s+)?([A-Za-z_]\w*)\s*(?:=\s*([^;]+)|\{([^;{}]+)\}\s*);"
 )
 # The body of a function whose name determines its result: `constexpr int lanes() { return 32; }`
-_RETURNS = re.compile(rb"\(\s*(?:void\s*)?\)\s*(?:(?:const|noexcept)\s*)*\{\s*return\b\s*([^;{}]+);\s*\}")
+_RETURN = re.compile(rb"\breturn\b\s*([^;{}]+);")
+_IF = re.compile(rb"\s*if\s*(?:constexpr\s*)?\([^{};]*\)(?:\s*(?:else\b)?\s*\{?\s*return\b[^{};]+;\s*\}?){2}\s*")
+_ARRAY = re.compile(
+    rb"c(?<!\wc)onst(?:expr)?\b[\w\s:]*?\b(?P<name>\w+)\s*\[[^\[\]]*\]\s*=?\s*\{(?P<value>[^{};]*)\}\s*;"
+)
+_DIRECTIVE = re.compile(rb"(?m)^[ \t]*#[^\n]*$")
+_LONGEST = 400
 _DEFINED = re.compile(rb"\(\s*(?:void\s*)?\)\s*(?:(?:const|noexcept|override|final)\s*)*\{")
 _CONSTEXPR, _NUMBERS = re.compile(rb"\bconst(?:expr|eval)\b"), re.compile(rb"[\d\s+*/%()<>xXuUlL-]+")
 # `struct Lanes`, `enum class Size : int`: qualifiers of names.
-_CLASS = re.compile(rb"\b(?:struct|class|union|enum)\s+(?:(?:class|struct)\s+)?([A-Za-z_]\w*)")
+_CLASS = re.compile(rb"\b(?:struct|class|union|enum)\s+(?:(?:class|struct)\s+)?([A-Za-z_]\w*(?:\s*<[\w\s:,]*>)?)")
 _NAMING = frozenset(b"struct class union enum namespace".split())
 _TEMPLATE = re.compile(rb"\s*template\s*<.*?>\s*(?=struct\b|class\b|union\b)", re.DOTALL)
 _ENUM = re.compile(rb"enum\b[^;{}()]*\{([^{}]*)\}")
 _ENTRY = re.compile(rb"([A-Za-z_]\w*)\s*=\s*([^,;(){}]+)(?=,|$)")
-_TOKEN = re.compile(rb"0[xX][0-9a-fA-F']+|[0-9][0-9']*|(?:[A-Za-z_]\w*(?:\s*::\s*)?)+|<<|>>|\S")
-_STRENGTH = {b"|": 1, b"^": 2, b"&": 3, b"<<": 4, b">>": 4, b"+": 5, b"-": 5, b"*": 6, b"/": 6, b"%": 6}
+_TOKEN = re.compile(rb"0[xX][0-9a-fA-F']+|[0-9][0-9']*|(?:[A-Za-z_]\w*(?:\s*::\s*)?)+|<<|>>|[<>=!]=|&&|\|\||\S")
+_STRENGTHS = (b"||", b"&&", b"|", b"^", b"&", b"== !=", b"< > <= >=", b"<< >>", b"+ -", b"* / %")
+_STRENGTH = {sign: strength for strength, signs in enumerate(_STRENGTHS, 1) for sign in signs.split()}
 #: Constants of hipport's own headers, which appear in files that were ported before.
 OWN = {b"hipport::warp_size": 32, b"hipport::native::max_lanes": 64, b"hipport::native::max_waves": 32}
 #: The operators that are evaluated.
@@ -51,6 +59,16 @@ WORKED_OUT: dict[bytes, Callable[[int, int], int]] = {
     b"*": operator.mul,
     b"/": operator.floordiv,
     b"%": operator.mod,
+}
+_COMPARED: dict[bytes, Callable[[int, int], int]] = {
+    b"||": lambda a, b: int(bool(a) or bool(b)),
+    b"&&": lambda a, b: int(bool(a) and bool(b)),
+    b"==": lambda a, b: int(a == b),
+    b"!=": lambda a, b: int(a != b),
+    b"<": lambda a, b: int(a < b),
+    b">": lambda a, b: int(a > b),
+    b"<=": lambda a, b: int(a <= b),
+    b">=": lambda a, b: int(a >= b),
 }
 _NAME = re.compile(rb"(?<![\w:])[A-Za-z_]\w*(?!\s*::)")
 # Precedes a variable that does not change.
@@ -109,7 +127,7 @@ def value(source: Cpp, project: Project, text: bytes) -> int | None:
 def value_in(component: Component, text: bytes) -> int | None:
     """Return the value of the integral expression `text` in connected files; None if unknown."""
     try:
-        return _Expression(text, component.fact(_table), 0).value()
+        return Expression(text, component.fact(_table), 0).value()
     except (IndexError, ValueError, ZeroDivisionError, RecursionError):
         return None
 
@@ -151,38 +169,83 @@ def _table(component: Component) -> dict[bytes, bytes | None]:
     return defined
 
 
+class Placed(NamedTuple):
+    """A constant where it is given its value: its name, and with the classes around it; the expression."""
+
+    name: bytes
+    qualified: tuple[bytes, ...]
+    value: Span
+
+
 def _definitions(source: Cpp) -> frozenset[tuple[bytes, bytes]]:
+    found = source.fact(placed)
+    named = {(each.name, source.code[each.value.start : each.value.end]) for each in found}
+    return frozenset(named | {(name, source[each.value]) for each in found for name in each.qualified})
+
+
+def placed(source: Cpp) -> tuple[Placed, ...]:
+    """Return the constants of a file, which a fact of it has."""
     code = source.code
-    found: list[tuple[int, bytes, bytes]] = []
+    found: list[tuple[int, bytes, Span]] = []
     for match in _MACRO.finditer(code):
-        found.append((-1, match[1], match[2]))
+        found.append((-1, match[1], Span(*match.span(2))))
     for match in _CONSTANT.finditer(code):
-        found += ((match.start(), *each) for each in _one_by_one(match[1], match[2] or match[3]))
-    found += _functions(code) if b"return" in source.words else ()
+        group = 2 if match[2] else 3
+        found += (
+            (match.start(), name, Span(match.start(group) + start, match.start(group) + end))
+            for name, start, end in _one_by_one(match[1], match[group])
+        )
+    found += ((at, name + b"()", span) for at, name, span in _functions(source) if b"return" in source.words)
+    for match in _ARRAY.finditer(code):
+        found.append((match.start(), match["name"] + b"[]", Span(*match.span("value"))))
     for match in _ENUM.finditer(code):
         # Enumerators of a plain enumeration are also members of the class around it.
-        found += ((match.start(1) + entry.start(), entry[1], entry[2]) for entry in _ENTRY.finditer(match[1]))
-    names = {(name, body.strip()) for _, name, body in found}
+        for entry in _ENTRY.finditer(match[1]):
+            start, end = entry.span(2)
+            found.append((match.start(1) + entry.start(), entry[1], Span(match.start(1) + start, match.start(1) + end)))
     # Other files qualify them with the names of classes.
-    if not source.words.isdisjoint(_NAMING):
-        for at, name, body in found:
-            names.update((each + b"::" + name, body.strip()) for each in _around(source, at))
-    return frozenset(names)
+    classes = not source.words.isdisjoint(_NAMING)
+    return tuple(
+        Placed(
+            name,
+            tuple(each + b"::" + name for each in _around(source, at)) if classes else (),
+            source.trimmed(span),
+        )
+        for at, name, span in found
+    )
 
 
-def _functions(code: bytes) -> Iterator[tuple[int, bytes, bytes]]:
+def _functions(source: Cpp) -> Iterator[tuple[int, bytes, Span]]:
     """Yield the results of functions without parameters, as `name()`; for all other functions, an unknown value.
 
-    If the function is not `constexpr`, its result must be a number: names in it may be members or variables.
+    If the function is not `constexpr`, its result must be a number: names in it may be members or variables. Branches
+    of the preprocessor may return one each.
     """
+    code = source.code
     for match in _DEFINED.finditer(code):
         name = word_before(code, match.start())
-        returned = _RETURNS.match(code, match.start())
+        if not name:
+            continue
+        opening = match.end() - 1
         head = re.split(rb"[;{}]", code[max(0, match.start() - 200) : match.start()])[-1]
+        spans = list(_returned(source, opening)) if b"virtual" not in head else []
         constant = _CONSTEXPR.search(head) is not None
-        known = returned is not None and b"virtual" not in head and (constant or _NUMBERS.fullmatch(returned[1]))
-        if name:
-            yield match.start(), name + b"()", returned[1] if returned is not None and known else b"?"
+        if not spans or not all(constant or _NUMBERS.fullmatch(code, each.start, each.end) for each in spans):
+            spans = [Span(opening, opening + 1)]  # A bracket is no expression.
+        yield from ((match.start(), name, each) for each in spans)
+
+
+def _returned(source: Cpp, opening: int) -> Iterator[Span]:
+    """Yield what the `return`s of a function give that has nothing else, but perhaps an `if` around two of them."""
+    closing = source.closing(opening, _LONGEST)
+    if closing is None:
+        return
+    body = source.code[opening + 1 : closing]
+    rest = _DIRECTIVE.sub(b"", body) if b"#" in body else body
+    if not _RETURN.sub(b"", rest).strip():
+        yield from (Span(*each.span(1)) for each in _RETURN.finditer(source.code, opening + 1, closing))
+    elif _IF.fullmatch(body):
+        yield source.trimmed(Span(opening + 1, closing))
 
 
 def _around(source: Cpp, offset: int) -> Iterator[bytes]:
@@ -192,27 +255,27 @@ def _around(source: Cpp, offset: int) -> Iterator[bytes]:
         template = _TEMPLATE.match(text)
         named = _CLASS.search(text, template.end() if template is not None else 0)
         if named is not None:
-            yield named[1]
+            yield b"".join(named[1].split())
     yield from namespaces(source, offset) if offset >= 0 else ()
 
 
-def _one_by_one(name: bytes, body: bytes) -> Iterator[tuple[bytes, bytes]]:
-    """Yield the constants of one declaration: `4, b = 5` after `a =` are two."""
+def _one_by_one(name: bytes, body: bytes) -> Iterator[tuple[bytes, int, int]]:
+    """Yield the constants of one declaration, and where their values are: `4, b = 5` after `a =` are two."""
     depth, start = 0, 0
     for at, byte in enumerate(body + b","):
         depth += (byte in b"([{") - (byte in b")]}")
         if byte == ord(",") and not depth:
-            yield name, body[start:at]
+            yield name, start, at
             following = _ENTRY.match(body, at + 1 + len(body[at + 1 :]) - len(body[at + 1 :].lstrip()))
             if following is None:
                 return
             name, start = following[1], following.start(2)
 
 
-class _Expression:
+class Expression:
     """Evaluates an expression. Raises ValueError and IndexError for unknown syntax."""
 
-    def __init__(self, text: bytes, defined: dict[bytes, bytes | None], depth: int) -> None:
+    def __init__(self, text: bytes, defined: Mapping[bytes, bytes | None], depth: int) -> None:
         if depth > 8:
             raise ValueError(text)
         self.tokens = _TOKEN.findall(text)[::-1]
@@ -220,27 +283,82 @@ class _Expression:
         self.depth = depth
 
     def value(self) -> int:
-        result = self.binary(1)
+        """Return its value; also of `if (a) return b; else return c;`, which is all of some functions."""
+        result = self._branches() if self.tokens[-1:] == [b"if"] else self._choice()
         if self.tokens:
             raise ValueError(self.tokens[-1])
         return result
 
-    def binary(self, weakest: int) -> int:
-        left = self.unary()
+    def named(self, name: bytes) -> int:
+        """Return what a name stands for."""
+        body = self.defined.get(name)
+        if body is None and b"::" in name:
+            body = self.defined.get(b"::".join(name.split(b"::")[-2:]).removeprefix(b"::"))
+        if body is None:
+            raise ValueError(name)
+        return Expression(body, self.defined, self.depth + 1).value()
+
+    def element(self, name: bytes, index: int) -> int:
+        """Return an element of an array."""
+        raise ValueError(name)
+
+    def size_of(self, text: bytes) -> int | None:
+        """Return the bytes of a type."""
+        return size(text)
+
+    def _branches(self) -> int:
+        self._skip(b"if")
+        self._skip(b"constexpr")
+        condition = self._unary()  # With its parentheses.
+        found = []
+        for _ in range(2):
+            self._skip(b"else")
+            self._skip(b"{")
+            if not self._skip(b"return"):
+                raise ValueError("if")
+            found.append(self._choice())
+            if not self._skip(b";"):
+                raise ValueError("return")
+            self._skip(b"}")
+        return found[0] if condition else found[1]
+
+    def _skip(self, token: bytes) -> bool:
+        found = self.tokens[-1:] == [token]
+        if found:
+            self.tokens.pop()
+        return found
+
+    def _choice(self) -> int:
+        """Return what `a ? b : c` is."""
+        condition = self._binary(1)
+        if not self.tokens or self.tokens[-1] != b"?":
+            return condition
+        self.tokens.pop()
+        chosen = self._choice()
+        if self.tokens.pop() != b":":
+            raise ValueError("?")
+        other = self._choice()
+        return chosen if condition else other
+
+    def _binary(self, weakest: int) -> int:
+        left = self._unary()
         while self.tokens and (strength := _STRENGTH.get(self.tokens[-1], 0)) >= weakest:
             sign = self.tokens.pop()
-            left = WORKED_OUT[sign](left, self.binary(strength + 1))
+            work = WORKED_OUT.get(sign) or _COMPARED[sign]
+            left = work(left, self._binary(strength + 1))
         return left
 
-    def unary(self) -> int:
+    def _unary(self) -> int:
         token = self.tokens.pop()
         if token == b":" and self.tokens[-1] == b":":
             self.tokens.pop()  # `::kLanes`
             token = self.tokens.pop()
         if token == b"-":
-            return -self.unary()
+            return -self._unary()
+        if token == b"!":
+            return int(not self._unary())
         if token == b"(":
-            result = self.binary(1)
+            result = self._choice()
             if self.tokens.pop() != b")":
                 raise ValueError(token)
             return result
@@ -251,7 +369,9 @@ class _Expression:
             digits = token.replace(b"'", b"")
             return int(digits, 8 if digits.isdigit() and digits.startswith(b"0") else 0)
         if token == b"sizeof":
-            return self.sizeof()
+            return self._sizeof()
+        if token in (b"true", b"false"):
+            return int(token == b"true")
         name = b"".join(token.split())
         own = OWN.get(name)
         if own is not None:
@@ -259,20 +379,20 @@ class _Expression:
         if self.tokens[-2:] == [b")", b"("]:
             del self.tokens[-2:]
             name += b"()"
-        body = self.defined.get(name)
-        if body is None and b"::" in name:
-            body = self.defined.get(b"::".join(name.split(b"::")[-2:]).removeprefix(b"::"))
-        if body is None:
-            raise ValueError(token)
-        return _Expression(body, self.defined, self.depth + 1).value()
+        if self._skip(b"["):
+            index = self._choice()
+            if not self._skip(b"]"):
+                raise ValueError("[")
+            return self.element(name, index)
+        return self.named(name)
 
-    def sizeof(self) -> int:
+    def _sizeof(self) -> int:
         words = []
         if self.tokens.pop() != b"(":
             raise ValueError("sizeof")
         while (token := self.tokens.pop()) != b")":
             words.append(token)
-        result = size(b" ".join(words))
+        result = self.size_of(b" ".join(words))
         if result is None:
             raise ValueError("sizeof")
         return result

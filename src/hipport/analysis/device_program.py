@@ -795,7 +795,11 @@ class Proofs:
         others = [name for name in names if name not in function.template_parameters]
         if not others:
             return True
-        # A constant's name may also be that of a member, or of a variable that a macro declares.
+        # A constant's name may also be that of a member, or of a variable that a macro declares: or of any, where the
+        # function's text is not understood.
+        ir = self._program.ir(function)
+        if ir.unread is not None or ir.has_macros:
+            return False
         own = self._program.names_in(function)
         return all(
             name not in own and self._kernels.named_constant(function.source, name) is not None for name in others

@@ -329,6 +329,7 @@ class _Known:
 
     def __init__(self, component: Component) -> None:
         self.callers: dict[tuple[Function, int, str], tuple[Ground, ...]] = {}
+        self.macros: dict[tuple[PurePath, int, int], tuple[Ground, ...]] = {}
 
 
 def reaching(kernels: Kernels, function: Function, node: Node, size: int, what: str = "call") -> tuple[Ground, ...]:
@@ -449,7 +450,11 @@ def at_place(kernels: Kernels, source: Cpp, span: Span, size: int) -> tuple[Grou
     """Return why `size` neighbouring threads reach the code at `span` together: in a function, or in a macro."""
     directive = source.directive(span.start)
     if directive is not None:
-        return tuple(_in_macro(kernels, source, directive, size))
+        known = kernels.of_component(source, _Known).macros
+        key = (source.path, directive.start, size)
+        if key not in known:
+            known[key] = tuple(_in_macro(kernels, source, directive, size))
+        return known[key]
     function = device_function(kernels, source, span.start)
     where = place(source, span.start)
     if function is None:

@@ -70,6 +70,8 @@ LED = re.compile(
 T = TypeVar("T")
 # `\bconst` in a form that a search finds by its first letter, which is many times as fast.
 _CONSTANT = re.compile(rb"c(?<!\wc)onst(?:expr)?\b[\w\s]*?\b(\w+)\s*=\s*(\d+)[uUlL]*\s*[;,]")
+# Braces, and what stands in front of those of statements and functions.
+_BRACES = re.compile(rb"((?:\)|\b(?:else|do|try|const|noexcept|override|final|mutable))\s*)?[{}]")
 # Follows the name of a function definition; follows braces that are not the body.
 _PARAMETERS = re.compile(rb"(?:\s|\\)*(?:<[^;{}]*>(?:\s|\\)*)?\(")
 _GOES_ON = frozenset(
@@ -847,8 +849,28 @@ def _constants(source: Cpp) -> frozenset[tuple[bytes, int]]:
         number = _NUMBER.fullmatch(match[3].strip()) if not match[2] else None
         if number:
             found.add((match[1], int(number[1], 16 if number[1][:2].lower() == b"0x" else 10)))
-    found |= {(match[1], int(match[2])) for match in _CONSTANT.finditer(source.code)}
+    constants = list(_CONSTANT.finditer(source.code))
+    local = _in_functions(source.code, [match.start() for match in constants]) if constants else []
+    # Other functions may have something else by the name of a function's own constant.
+    found |= {(match[1], int(match[2])) for match, own in zip(constants, local, strict=True) if not own}
     return frozenset(found)
+
+
+def _in_functions(code: bytes, places: Sequence[int]) -> list[bool]:
+    """Whether places, in order, are in the body of a function."""
+    found = []
+    around = [False]
+    braces = _BRACES.finditer(code)
+    brace = next(braces, None)
+    for place in places:
+        while brace is not None and brace.start() < place:
+            if code[brace.end() - 1 : brace.end()] == b"{":
+                around.append(around[-1] or brace[1] is not None)
+            elif len(around) > 1:
+                around.pop()
+            brace = next(braces, None)
+        found.append(around[-1])
+    return found
 
 
 def _constant_values(component: Component) -> dict[bytes, int | None]:

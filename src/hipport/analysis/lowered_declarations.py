@@ -11,6 +11,9 @@ from hipport.analysis.device_ir import Cell
 from hipport.analysis.lowered_expressions import LoweredExpressions
 from hipport.analysis.lowering_state import Piece, called
 
+#: So many elements of an array that have no initializer are told apart.
+_MOST_ELEMENTS = 16
+
 if TYPE_CHECKING:
     from tree_sitter import Node
 
@@ -182,9 +185,13 @@ class LoweredDeclarations(LoweredExpressions):
     def _declare_listed(self, piece: Piece, type_name: str, address: int, listed: Sequence[Node], node: Node) -> None:
         """Initialize a variable from values in braces or parentheses."""
         if piece.array:
-            if self._has_more_elements(node, len(listed)):
-                rest = self._emit("element", (address, self._emit("constant", (), node)), node)
-                self._emit("store", (rest, self._emit("constant", (), node, number=0)), node)
+            every = piece.array > 1 and self._is_object(type_name)
+            for number in self._further_elements(node, len(listed), every):
+                rest = self._emit("element", (address, self._emit("constant", (), node, number=number)), node)
+                if self._is_object(type_name):
+                    self._construct(rest, type_name, (), node)
+                else:
+                    self._emit("store", (rest, self._emit("constant", (), node, number=0)), node)
             self._fill(address, listed, node, type_name, piece.array)
         elif len(listed) == 1 and (piece.pointer or not self._is_object(type_name)):
             self._emit("store", (address, self._converted(self.value(listed[0]), type_name, piece, node)), node)
@@ -226,11 +233,21 @@ class LoweredDeclarations(LoweredExpressions):
             else:
                 self._emit("store", (element, self.value(each)), each)
 
-    def _has_more_elements(self, node: Node, count: int) -> bool:
-        """Whether the declared array may have more than `count` elements."""
+    def _further_elements(self, node: Node, count: int, every: bool) -> Sequence[int | None]:
+        """Return the elements that `count` initializers leave out; None stands for any of them.
+
+        `every`: each initializer may leave out elements itself.
+        """
         waiting = [each for each in node.children_by_field_name("declarator") if each.type == "array_declarator"]
         size = waiting[0].child_by_field_name("size") if waiting else None
-        return size is not None and self.text(size) != str(count)
+        if every:
+            return (None,)
+        if size is None:
+            return ()  # As many as there are initializers.
+        text = self.text(size)
+        if not text.isdecimal() or int(text) - count > _MOST_ELEMENTS:
+            return (None,)
+        return range(count, int(text))
 
     def _is_element(self, node: Node) -> bool:
         """Whether an initializer certainly initializes one whole element that is an object or an array."""

@@ -71,6 +71,10 @@ class NamedDefinition:
         """Whether only a call of this name uses it, not any other mention."""
         return self.method and name != self.used_by_class
 
+    def around(self, source: Cpp, at: int) -> bool:
+        """Whether a place of a file is in it."""
+        return self.source is source and self.span.start <= at < self.span.end
+
     def matches(self, pattern: re.Pattern[bytes]) -> Iterator[re.Match[bytes]]:
         """Yield the matches of a pattern in the code of it that HIP sees."""
         unseen = self.source.cuda_only

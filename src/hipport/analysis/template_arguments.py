@@ -8,6 +8,7 @@ classes(component, function, b"T")  # {b"Less"} for `template <class T>`, used a
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from hipport.analysis import constant_values
@@ -19,6 +20,8 @@ from hipport.syntax.cpp import Cpp, template_arguments
 if TYPE_CHECKING:
     from tree_sitter import Node
 
+_NUMBERS = ("parameter_declaration", "optional_parameter_declaration")
+_TYPES = ("type_parameter_declaration", "optional_type_parameter_declaration")
 _CLASSES = ("struct_specifier", "class_specifier")
 _ARGUMENTS = re.compile(rb"\s*<(?!<)")
 _NONE = re.compile(rb"\s*>")
@@ -27,9 +30,27 @@ _WORD = re.compile(rb"[A-Za-z_]\w*")
 _MOST = 16
 # How many templates hand a class on.
 _DEEPEST = 6
-_VALUES = ("parameter_declaration", "optional_parameter_declaration")
-_TYPES = ("type_parameter_declaration", "optional_type_parameter_declaration")
 _CLASS = re.compile(rb"(?:typename\s+|struct\s+|class\s+)?(?:\w+\s*::\s*)*(\w+)\s*(?:<.*>)?", re.DOTALL)
+
+
+def texts(component: Component, function: Function, name: bytes) -> Iterator[tuple[Cpp, Span]]:
+    """Yield where the arguments of a template parameter, numbers or types, appear, or else its default."""
+    declared = _declared(function, name, (*_NUMBERS, *_TYPES))
+    if declared is None:
+        return
+    of, owner, position, default = declared
+    for source in component:
+        for span, _ in source.names({of}) if isinstance(source, Cpp) and of in source.words else ():
+            assert isinstance(source, Cpp)
+            if _is_declared(source, span, owner):
+                continue
+            opening = _ARGUMENTS.match(source.code, span.end)
+            empty = opening is None or _NONE.match(source.code, opening.end()) is not None
+            arguments = () if opening is None or empty else template_arguments(source.code, opening.end() - 1)
+            if arguments is not None and position < len(arguments):
+                yield source, arguments[position]
+            elif arguments is not None and default is not None:
+                yield function.source, Span(default.start_byte, default.end_byte)
 
 
 def given(
@@ -39,10 +60,11 @@ def given(
 
     `some`: return the seen values, whether there are others or not.
     """
-    declared = _declared(function, name, _VALUES)
+    declared = _declared(function, name)
     if declared is None or not depth:
         return None
-    of, owner, position, default = declared
+    of, owner, position, node = declared
+    default = function.text(node) if node is not None else b""
     found: set[int] = set()
     for source in component:
         for span, _ in source.names({of}) if isinstance(source, Cpp) and of in source.words else ():
@@ -62,7 +84,8 @@ def classes(component: Component, function: Function, name: bytes, depth: int = 
     declared = _declared(function, name, _TYPES)
     if declared is None or not depth:
         return None
-    of, owner, position, default = declared
+    of, owner, position, node = declared
+    default = function.text(node) if node is not None else b""
     found: set[bytes] = set()
     for source in component:
         for span, _ in source.names({of}) if isinstance(source, Cpp) and of in source.words else ():
@@ -90,8 +113,8 @@ def _class_used(
 
 
 def _declared(
-    function: Function, name: bytes, kinds: tuple[str, ...], *, known: bool = False
-) -> tuple[bytes, Node, int, bytes] | None:
+    function: Function, name: bytes, kinds: tuple[str, ...] = _NUMBERS, *, known: bool = False
+) -> tuple[bytes, Node, int, Node | None] | None:
     """Return what has the template's parameter: its name and node, which parameter it is, and its default.
 
     One that follows from the types of arguments is not seen, unless it matters only whether there is one (`known`).
@@ -112,8 +135,7 @@ def _declared(
                 return None
             if inner == function.node and name in _WORD.findall(head) and not known:
                 return None
-            value = each.child_by_field_name("default_value") or each.child_by_field_name("default_type")
-            return of, inner, i, function.text(value) if value is not None else b""
+            return of, inner, i, each.child_by_field_name("default_value") or each.child_by_field_name("default_type")
         inner = outer if outer.type in _CLASSES else inner
         outer = outer.parent
     return None

@@ -100,7 +100,7 @@ class Flow:
             return not (bits and bits < self.kind.bits) and self.carries(function, value)
         if kind == "identifier":
             name = function.text(node)
-            variable = function.locals.named(name, node.start_byte)
+            variable = self._seen_by_hip(function, name, node.start_byte)
             if variable is not None:
                 return variable in self.variables.get(function, ())
             return name in self.macros or name in self.members
@@ -136,6 +136,19 @@ class Flow:
         if kind in _PASSED_ON:
             return any(self.carries(function, child) for child in node.named_children)
         return False
+
+    @staticmethod
+    def _seen_by_hip(function: Function, name: bytes, offset: int) -> Variable | None:
+        """Return the variable that a name is; behind a branch of the preprocessor, that of HIP's which it declares."""
+        found = function.locals.named(name, offset)
+        if found is not None or not function.source.hip_only:
+            return found
+        for each in function.locals.variables:
+            if each.name == name and each.end <= offset and within(each.start, function.source.hip_only):
+                between = function.source.code[each.end : offset]
+                if between.count(b"{") >= between.count(b"}"):
+                    return each
+        return None
 
     def _fits(self, function: Function, *operands: Node | None) -> bool:
         """Whether an operand of `&` is a number that selects some low bits: `& 1`, `& 0xffff`, not all 32."""

@@ -29,6 +29,10 @@ TAKEN: Mapping[bytes, frozenset[int]] = {
 }
 _NAME = re.compile(rb"(?<![\w.>])(?P<space>\w+\s*::\s*)?\b(?P<name>" + b"|".join(sorted(NAMES | {*TAKEN})) + rb")\b")
 _ARGUMENTS = re.compile(rb"\s*(?:<[\w\s:*,]*>\s*)?(?=\()")
+# `(surf2Dread<float>)(surface, x, y)`: a name in brackets is called all the same.
+_OPENED = re.compile(rb"[(\s]*\(\s*\Z")
+_CLOSED = re.compile(rb"\s*(?:<[\w\s:*,]*>\s*)?(?:\)\s*)+(?=\()")
+_BEFORE = 16
 _VENDOR = (b"hip", b"HIP")
 _LEADS = frozenset(b"return case else throw sizeof new delete typename and or not co_return do".split())
 _CHANGED = re.compile(r"hip_(?P<rocm>\d+_\d+)__(?P<archs>\w+?)___(?P<name>\w+?)(?:___(?P<count>\d+))?\b")
@@ -72,6 +76,8 @@ def _changed(source: Cpp, match: re.Match[bytes], target: Target) -> bytes | Non
     name = match["name"]
     count = ""
     call = _ARGUMENTS.match(source.code, match.end())
+    if call is None and _OPENED.search(source.code, max(0, match.start() - _BEFORE), match.start()):
+        call = _CLOSED.match(source.code, match.end())
     # A variable may have the name of a function, unless that has a vendor's prefix.
     if call is None and not name.startswith(_VENDOR):
         return None

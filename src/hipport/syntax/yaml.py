@@ -84,7 +84,8 @@ class Yaml(Source):
                 above.append((column, key))
         for i, (key, keys, value, place, column, line, block) in enumerate(found):
             last = value.end
-            for other in found[i + 1 :]:
+            for k in range(i + 1, len(found)):
+                other = found[k]
                 if other[4] < column or (other[4] == column and other[3] > place and not (key and not other[0])):
                     break
                 last = max(last, other[2].end)

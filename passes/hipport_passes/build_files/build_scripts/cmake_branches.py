@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Findings on commands in a CMake script, and the branches that a command gets: one for HIP, one for CUDA.
+"""Findings on commands in a CMake script, and the branches of a command: one for HIP, one for CUDA.
 
-Several things may be said of one command. Those that edit words in it stand by themselves; those that write lines
-around it (`if(USE_HIP)`, a copy for HIP, `else()`, the command, `endif()`) are joined into one finding, as their edits
-would be in each other's way.
+A command can have several findings. Those that edit words in it are independent. Those that write lines around it
+(`if(USE_HIP)`, a copy for HIP, `else()`, the command, `endif()`) are joined into one finding, because their edits would
+conflict.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from hipport_passes.build_files.build_scripts.cmake_flags import Copy
 
 @dataclass
 class BranchSaid:
-    """A finding about a command, before those that write lines around it are joined.
+    """A finding about a command, before findings that write lines around it are joined.
 
-    `copy` is what is put in the command for HIP, where it gets one of its own; `instead` are the lines that it gets
-    instead (none: it gets nothing); `after` are lines behind the command.
+    `copy` holds the replacements in the copy for HIP, if there is one. `instead` are the lines that replace the
+    command for HIP (none: it gets nothing). `after` are lines that follow the command.
     """
 
     span: Span
@@ -36,12 +36,12 @@ class BranchSaid:
 
 
 def findings(source: CMake, command: CMakeCommand, all_said: Sequence[BranchSaid]) -> Iterator[Finding]:
-    """Turn what is said about a command into findings; what writes lines around it becomes one."""
+    """Join the findings on a command: those that write lines around it become one."""
     said_all = [said for said in all_said if said.certainty is not Certainty.MANUAL]
     for said in all_said:
         if said.certainty is Certainty.MANUAL:
             yield Finding(said.span, said.kind, said.message, (), Certainty.MANUAL)
-    # Where HIP has a command of its own, what would be edited in the other is put there.
+    # Where HIP has a command of its own, edits are made in that copy instead of the other one.
     copies = [said for said in said_all if said.copy is not None]
     several = [said for said in said_all if copies or said.instead is not None or said.after]
     for said in said_all:
@@ -83,7 +83,7 @@ def _lines(source: CMake, command: CMakeCommand, said: BranchSaid) -> Iterator[E
             opening = [b"if(NOT USE_HIP)"]
         yield Edit(Span(start, start), newline.join([*opening, inner]))
         behind = [indent + b"endif()", *behind]
-        # What goes on over lines stays as far in as it was.
+        # Continuation lines keep their indentation.
         for token in source.tokens_in(command.inner):
             if token.kind == "space" and (breaks := source[token.span].rfind(b"\n")) >= 0:
                 at = token.span.start + breaks + 1
@@ -92,7 +92,7 @@ def _lines(source: CMake, command: CMakeCommand, said: BranchSaid) -> Iterator[E
 
 
 def split(source: CMake, command: CMakeCommand, line: bytes) -> Iterator[bytes]:
-    """Yield the lines of a copied command, without what it stands in from the margin."""
+    """Yield the lines of a copied command, without the indentation of its first line."""
     begin = source.line_start(command.span.start)
     indent = source.text[begin : command.span.start]
     for i, each in enumerate(line.split(b"\n")):

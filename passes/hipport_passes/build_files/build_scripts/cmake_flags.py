@@ -22,35 +22,35 @@ _WORD = re.compile(rb'(?:SHELL:)?((?:\\"(?:[^"\\]|\\[^"])*\\"|[^\s;"\\]|\\.)+)')
 _REFERENCE = re.compile(r"\$(?:ENV|CACHE)?\{[^{}]*\}|\$<[^<>]*>|@\w+@")
 _ABI = re.compile(rb"(?:-D)?_GLIBCXX_USE_CXX11_ABI=0")
 
-#: A test of a generator expression for the language CUDA: alone, or with others.
+#: A test for the language CUDA in a generator expression: for CUDA alone, or for several languages.
 LANGUAGE = re.compile(rb"\$<COMPILE_LANG(?:UAGE:(?P<languages>[A-Z,]+)|_AND_ID:(?P<language>[A-Z]+),(?P<ids>[\w,]+))>")
 
 
 @dataclass
 class Copy:
-    """The replacements for words of a text, and the messages about them."""
+    """The replacements for words of a text, and their messages."""
 
-    #: The text put for a span, inside of the copied text.
+    #: The replacement text of each span inside the copied text.
     puts: dict[Span, bytes] = field(default_factory=dict)
     changes: list[FlagChange] = field(default_factory=list)
-    #: How many words there are, and how many remain.
+    #: The number of words, and of those that remain.
     words: int = 0
     kept: int = 0
-    #: The variables whose value is among the words.
+    #: The variables whose values are among the words.
     references: set[str] = field(default_factory=set)
 
     @property
     def certainty(self) -> Certainty:
-        """The least certain of the changes, as far as text is put for them."""
+        """Return the least certain of the changes that have a replacement."""
         return max((c.certainty for c in self.changes if c.certainty is not Certainty.MANUAL), default=Certainty.SAFE)
 
     @property
     def manual(self) -> list[FlagChange]:
-        """The advice for a person."""
+        """Return the advice for changes without a replacement."""
         return [change for change in self.changes if change.certainty is Certainty.MANUAL]
 
     def text(self, source: CMake, span: Span, more: Iterable[tuple[Span, bytes]] = ()) -> bytes:
-        """Return the text of `span` with everything put."""
+        """Return the text of `span` with all replacements made."""
         pieces: list[bytes] = []
         done = span.start
         for place, new in sorted([*self.puts.items(), *more]):
@@ -61,7 +61,7 @@ class Copy:
 
 
 def words(source: CMake, span: Span) -> list[tuple[str, Span]]:
-    """Return the words in `span`; a part that is not known is HOLE."""
+    """Return the words in `span`; an unknown part is HOLE."""
     return [
         (_REFERENCE.sub(HOLE, _plain(match[1].decode("utf-8", "replace"))).replace('\\"', '"'), Span(*match.span(1)))
         for match in _WORD.finditer(source.text, span.start, span.end)
@@ -69,12 +69,12 @@ def words(source: CMake, span: Span) -> list[tuple[str, Span]]:
 
 
 def _plain(word: str) -> str:
-    """Return a word without the expression that a comma has to be in generator expressions."""
+    """Return a word without the expression that stands for a comma in generator expressions."""
     return word.replace("$<COMMA>", ",")
 
 
 def tells(source: CMake, arguments: Sequence[Argument], torch: bool) -> bool:
-    """Say whether one of the words is a flag that only nvcc has, or sets PyTorch's ABI."""
+    """Return whether one of the words is a flag that only nvcc has, or sets PyTorch's ABI."""
     return any(
         telling().fullmatch(word) or (torch and _ABI.fullmatch(source[span]))
         for argument in arguments
@@ -87,7 +87,7 @@ def copied(
 ) -> Copy:
     """Translate the words of `regions`, one list of flags: arguments, or parts of a generator expression.
 
-    `gap` is what comes between words where there was but one.
+    `gap` separates the new words where there was only one word.
     """
     copy = Copy()
     found = [(word, span, i) for i, region in enumerate(regions) for word, span in words(source, region)]
@@ -126,7 +126,7 @@ def copied(
 
 
 def _filled(hip: Sequence[str], given: Sequence[str]) -> list[str] | None:
-    """Put what the flags `given` have in place of each HOLE; None if it is not clear which belongs where."""
+    """Replace each HOLE by the part of the flags `given` that belongs there; None if that is ambiguous."""
     parts = [part for flag in given for part in _REFERENCE.findall(_plain(flag))]
     holes = sum(flag.count(HOLE) for flag in hip)
     if holes and holes != len(parts):
@@ -140,13 +140,13 @@ def _text(source: CMake, span: Span) -> str:
 
 
 def _joined(source: CMake, region: Span, kept: Sequence[str], gap: bytes) -> bytes:
-    """Write words as those of `region` are: apart by semicolons, by blanks, or on lines of their own."""
+    """Join words as those of `region` are joined: by semicolons, by blanks, or one per line."""
     text = source[region]
     gaps = re.findall(rb"[\s;]+", text.strip())
     gap = next((b";" if b";" in each else each for each in gaps), gap)
     if b";" in text or b"SHELL:" in text:
         gap = b";"
-    # What stands between these words and an expression beside them is kept.
+    # The text between these words and an adjacent expression is kept.
     begin = re.match(rb"[\s;]*", text)
     assert begin is not None
     end = text[len(text.rstrip(b"; \t\r\n")) :] if text.strip(b"; \t\r\n") else b""
@@ -154,7 +154,7 @@ def _joined(source: CMake, region: Span, kept: Sequence[str], gap: bytes) -> byt
 
 
 def leaves(source: CMake, expression: Expression) -> list[Span]:
-    """Return the parts of an expression's content that are no expressions themselves, and those of the ones inside.
+    """Return the plain parts of an expression's content, and those of the expressions inside it.
 
     `$<COMMA>` is text; comments between arguments are not.
     """
@@ -173,7 +173,7 @@ def leaves(source: CMake, expression: Expression) -> list[Span]:
 
 
 def stands_alone(source: CMake, expression: Expression) -> bool:
-    """Whether an expression may stand once more beside itself: it ends in the argument, or the list, it begins in."""
+    """Return whether a copy of an expression may follow it: it ends in the argument or list item in which it begins."""
     start, end = expression.span.start, expression.span.end
     depth = 0
     for token in source.tokens_around(expression.span):
@@ -186,7 +186,7 @@ def stands_alone(source: CMake, expression: Expression) -> bool:
 
 
 def values(source: CMake, command: CMakeCommand, first: int) -> list[Argument]:
-    """Return the arguments from `first` on that are flags, not what `set` says about the variable."""
+    """Return the arguments from `first` on that are flags, without those that tell `set` about the variable."""
     found: list[Argument] = []
     for argument in command.arguments[first:]:
         if argument.kind == "unquoted" and source[argument.span] in (b"CACHE", b"PARENT_SCOPE"):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Libraries that a CMake script links: CUDA's imported targets, and names for the linker, beside what ROCm has."""
+"""Libraries that a CMake script links: CUDA's imported targets and linker names, and their counterparts in ROCm."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from hipport_passes.build_files.nvcc_flags import library
 
 _TABLE = Path(__file__).parents[1] / "cmake.toml"
 
-# Where CMake evaluates no generator expressions: in commands, and in variables for flags.
+# Places where CMake evaluates no generator expressions: in commands, and in variables for flags.
 _NO_EXPRESSIONS = frozenset("add_library get_target_property get_property foreach string install".split())
 _FLAGS = re.compile(r"CMAKE_(CUDA|HIP)_FLAGS")
 _OPTION = re.compile(rb"(?<=[\s\":;])-l(\w+)(?=[\s\");>]|\Z)")
-#: An imported target of CUDA's; with nothing behind `::` where a variable says which.
+#: An imported target of CUDA's; nothing follows `::` where a variable names it.
 TARGET = re.compile(rf"\b{PACKAGES}::(?:\w+|(?=\$))".encode())
 
 _PREFIX = re.compile(rb"\bPREPEND\s+\"?(CUDA::)\"?(?=\s|\Z)")
 
 
 def row_of(name: str) -> dict[str, str] | None:
-    """Return what the table says of an imported target, or None."""
+    """Return the row of the table for an imported target, or None."""
     package, _, target = name.partition("::")
     table = load(_TABLE)
     if package != "CUDA":
@@ -46,14 +46,14 @@ class Libraries:
         self.tree = tree
 
     def about(self, command: CMakeCommand) -> Iterator[BranchSaid]:
-        """Yield what is to be said of the libraries that a command names."""
+        """Yield the findings on the libraries that a command names."""
         yield from self._targets(command)
         yield from self._libraries(command)
         yield from self._of_torch(command)
         yield from self._by_options(command)
 
     def packages(self) -> list[str]:
-        """The packages that have what the tree links; none if it links nothing."""
+        """Return the packages that provide the libraries that the tree links; none if it links nothing."""
         found: dict[str, None] = {}
         for name in sorted(self.tree.targets):
             row = row_of(name) or {}
@@ -70,10 +70,10 @@ class Libraries:
         return ["hip", *(package for package in found if package != "hip")] if found else []
 
     def _targets(self, command: CMakeCommand) -> Iterator[BranchSaid]:
-        """CUDA::cublas and the like, wherever they are named."""
+        """Port CUDA::cublas and the like, wherever they are named."""
         source = self.source
         if command.name == "list" and text(source, command, 0) not in ("APPEND", "PREPEND", "INSERT"):
-            # An item that is not in the list need not be known by its other name.
+            # Removing an item that is not in the list does no harm.
             if text(source, command, 0) == "TRANSFORM" and (match := _PREFIX.search(source[command.inner])):
                 start = command.inner.start
                 message = (
@@ -101,7 +101,7 @@ class Libraries:
                 why = row["why"] if row else "hipport does not know ROCm's name for it"
                 yield BranchSaid(span, "target", f"{name}: {why}", Certainty.MANUAL)
             elif flags is not None and flags[1] == "HIP":
-                continue  # the copy of CUDA's flags, where it is said
+                continue  # In the copy of CUDA's flags, which has its own message.
             elif flags is not None or command.name in _NO_EXPRESSIONS:
                 message = (
                     f"{name}: {row.get('target', 'nothing')} with HIP, but no generator expression can stand here: "
@@ -112,7 +112,7 @@ class Libraries:
                 yield self._linked(span, name, row)
 
     def _by_options(self, command: CMakeCommand) -> Iterator[BranchSaid]:
-        """-lcublas among options for the linker."""
+        """Port -lcublas among options for the linker."""
         as_options = command.name in ("target_link_options", "add_link_options")
         if not as_options and not (command.name == "set" and "LINKER_FLAGS" in text(self.source, command, 0)):
             return
@@ -148,7 +148,7 @@ class Libraries:
         return BranchSaid(span, "target", "not needed with HIP", edits=(Edit(span, new.encode()),))
 
     def _chosen(self, command: CMakeCommand, span: Span) -> bool:
-        """Say whether a place is in a generator expression that asks for HIP."""
+        """Return whether a place is in a generator expression that asks for HIP."""
 
         def around(expressions: Sequence[Expression]) -> Iterator[Expression]:
             for each in expressions:
@@ -162,7 +162,7 @@ class Libraries:
         )
 
     def _libraries(self, command: CMakeCommand) -> Iterator[BranchSaid]:
-        """`cudart`, `-lcublas`: libraries by the linker's names."""
+        """Port libraries by their linker names: `cudart`, `-lcublas`."""
         source = self.source
         first = links(source, command)
         if not first or (command.name in ("set", "list") and self._prefixed(text(source, command, first - 1))):
@@ -199,7 +199,7 @@ class Libraries:
                 yield BranchSaid(argument.span, "library", message, Certainty.MANUAL)
 
     def _prefixed(self, variable: str) -> bool:
-        """Say whether what a variable has are parts of the names of targets: `CUDA::${library}`."""
+        """Return whether a variable holds parts of target names: `CUDA::${library}`."""
         source = self.source
         names = {variable}
         for command in source.commands:
@@ -211,7 +211,7 @@ class Libraries:
         return any(b"::${" + name.encode() + b"}" in source.text for name in names)
 
     def _of_torch(self, command: CMakeCommand) -> Iterator[BranchSaid]:
-        """torch_cuda and c10_cuda, which a PyTorch for ROCm names otherwise."""
+        """Port torch_cuda and c10_cuda, which have other names in a PyTorch for ROCm."""
         source = self.source
         found = [each for each in command.arguments if source[each.content] in (b"torch_cuda", b"c10_cuda")]
         if not found:
@@ -226,5 +226,5 @@ class Libraries:
             yield BranchSaid(found[0].span, "torch", message, copy=tuple(puts.items()))
 
     def finds(self, row: dict[str, str]) -> bool:
-        """Say whether the package of a library is looked for, once the tree is ported."""
+        """Return whether the ported tree looks for a library's package."""
         return (self.tree.finds or self.tree.language) and row["package"] in self.packages()

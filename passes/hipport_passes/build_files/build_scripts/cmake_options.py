@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Options of compilers in a CMake script's commands, and what HIP's compiler gets for them.
+"""Compiler options in the commands of a CMake script, and their replacements for HIP's compiler.
 
 They stand in generator expressions that ask for the language CUDA, in variables that CMake reads for that language
 (CMAKE_CUDA_FLAGS), and in lists that all languages share.
@@ -27,11 +27,11 @@ from hipport_passes.build_files.build_scripts.cmake_flags import (
 from hipport_passes.build_files.build_scripts.cmake_trees import Tree, text
 from hipport_passes.build_files.nvcc_flags import worded
 
-#: The variables with options for the language CUDA: of all configurations, or of one.
+#: The variables with options for the language CUDA, for all configurations or for one.
 OF_LANGUAGE = re.compile(r"CMAKE_CUDA_FLAGS(?:_\w+)?|ENV\{CUDAFLAGS\}")
-# What a generator expression asks about the compiler for CUDA.
+# Questions about the CUDA compiler in a generator expression.
 _ABOUT_NVCC = re.compile(rb"\$<CUDA_COMPILER_(?:ID:(?P<ids>[\w,]+)|VERSION)>")
-# Commands that do nothing with flags but look, or take some away.
+# Commands that only read flags, or remove some.
 _LOOKING = frozenset(("if", "elseif", "while", "message", "foreach"))
 _REMOVING = frozenset(("REPLACE", "REGEX", "REMOVE_ITEM", "FIND"))
 _SCOPES = frozenset((b"PUBLIC", b"PRIVATE", b"INTERFACE", b"BEFORE", b"SYSTEM"))
@@ -39,19 +39,19 @@ _SCOPES = frozenset((b"PUBLIC", b"PRIVATE", b"INTERFACE", b"BEFORE", b"SYSTEM"))
 
 @dataclass
 class _Place:
-    """The flags of a command: from its argument `first` on, or behind each of its `properties`."""
+    """The flags of a command: the arguments from `first` on, or those after each of its `properties`."""
 
     first: int
-    #: The variable that gets them, and where that stands if it gets its value by the command.
+    #: The variable that receives the flags, and its place if the command sets it.
     variable: str = ""
     made: int = -1
     properties: Sequence[int] = ()
-    #: Whether each of them is an item of a list.
+    #: Whether each flag is an item of a list.
     listed: bool = False
 
 
 class CMakeOptions:
-    """Findings on the options in a script's commands; `rocm` is the oldest release that has to accept them."""
+    """Findings on the options in a script's commands; `rocm` is the oldest release that must accept them."""
 
     def __init__(self, source: CMake, tree: Tree, rocm: tuple[int, int]) -> None:
         self.source = source
@@ -59,7 +59,7 @@ class CMakeOptions:
         self.rocm = rocm
 
     def about(self, command: CMakeCommand) -> Iterator[BranchSaid]:
-        """Yield what is to be said of generator expressions and of lists of flags in a command."""
+        """Yield the findings on generator expressions and lists of flags in a command."""
         if b"COMPILE_LANG" in self.source[command.inner]:
             yield from self._expressions(command)
         if command.name == "foreach":
@@ -67,7 +67,7 @@ class CMakeOptions:
         yield from self._flags(command)
 
     def _loop(self, command: CMakeCommand) -> Iterator[BranchSaid]:
-        """foreach(flag -lineinfo --keep): what is done with each is done with nvcc's, in a copy for HIP too."""
+        """Port `foreach(flag -lineinfo --keep)`: a loop over nvcc's flags is copied for HIP."""
         source, variable = self.source, text(self.source, command, 0)
         if not tells(source, command.arguments[1:], False):
             return
@@ -88,7 +88,7 @@ class CMakeOptions:
             yield BranchSaid(command.written, "loop", message, Certainty.MANUAL)
 
     def _plain_loop(self, command: CMakeCommand) -> bool:
-        """Say whether a loop goes through words that are written out, and asks nothing of them."""
+        """Return whether a loop goes through literal words and does not test them."""
         source, variable = self.source, text(self.source, command, 0)
         items = _items(source, command)
         if not items or any(
@@ -111,7 +111,7 @@ class CMakeOptions:
         return not copy.manual and next(asking, None) is None
 
     def _by_list(self, command: CMakeCommand, copy: Copy) -> BranchSaid:
-        """foreach(flag -lineinfo -O3): the words in a variable that HIP has other ones in."""
+        """Port `foreach(flag -lineinfo -O3)`: the words of a variable, of which HIP has others."""
         source = self.source
         items = _items(source, command)
         region = Span(items[0].span.start, items[-1].span.end)
@@ -138,7 +138,7 @@ class CMakeOptions:
         return BranchSaid(command.written, "loop", message, copy.certainty, edits)
 
     def _looped(self, command: CMakeCommand, references: set[str]) -> bool:
-        """Say whether what a command is given comes from a loop over flags of nvcc."""
+        """Return whether an argument of a command comes from a loop over nvcc's flags."""
         loops = [block[0] for block in self.source.around(command) if block[0].name == "foreach"]
         return any(
             text(self.source, each, 0) in references
@@ -148,9 +148,9 @@ class CMakeOptions:
         )
 
     def with_loops(self, command: CMakeCommand, said: list[BranchSaid]) -> list[BranchSaid]:
-        """Return what is said of a command, for review where it counts on a loop that is for review.
+        """Return the findings on a command, as REVIEW where they rely on a loop that is REVIEW.
 
-        `${CMAKE_HIP_FLAGS} ${flag}` without the words that the loop goes through for HIP would be nvcc's.
+        `${CMAKE_HIP_FLAGS} ${flag}` would contain nvcc's flags without the loop's words for HIP.
         """
         source = self.source
         used = {reference.name for reference in source.references(command.inner)} if said else set()
@@ -169,7 +169,7 @@ class CMakeOptions:
         return said
 
     def _for_hip(self, copy: Copy, command: CMakeCommand) -> bytes:
-        """Return a command with HIP's variables, and with what HIP gets of what is for CUDA's language alone.
+        """Return a command with HIP's variables, and with HIP's flags for those of the language CUDA.
 
         CMake takes flags from HIPFLAGS in the environment, too.
         """
@@ -184,16 +184,16 @@ class CMakeOptions:
             if all(span.end <= place.start or place.end <= span.start for place in copy.puts)
         ]
         text = _of_hip(copy.text(source, command.span, apart))
-        # In what was put, too, as the words of an argument are one text.
+        # Also in the replacements, because the words of an argument are one text.
         return LANGUAGE.sub(lambda match: b"$<COMPILE_LANGUAGE:HIP>" if _for_cuda(match) else match.group(), text)
 
     def _asks(self, expression: Expression) -> bool:
-        """Whether a generator expression asks for CUDA's language."""
+        """Return whether a generator expression asks for the language CUDA."""
         tests = LANGUAGE.finditer(self.source.code, expression.span.start, expression.span.end)
         return any(_for_cuda(match) for match in tests)
 
     def of_result(self, command: CMakeCommand, following: CMakeCommand | None, variable: str) -> Iterator[BranchSaid]:
-        """CMAKE_CUDA_FLAGS as what a command makes of others: list(JOIN …), string(REPLACE …)."""
+        """Port CMAKE_CUDA_FLAGS as the result of a command: list(JOIN …), string(REPLACE …)."""
         source = self.source
         ours = _of_hip(variable.encode())
         if following and re.search(rb"(?<!\w)" + re.escape(ours) + rb"(?!\w)", source[following.inner]):
@@ -207,7 +207,7 @@ class CMakeOptions:
         yield BranchSaid(command.written, "flags", message, copy.certainty, after=tuple(split(source, command, line)))
 
     def _made_of(self, command: CMakeCommand) -> list[Span]:
-        """Return the texts that list() or string() makes another of, not what it looks for or puts between."""
+        """Return the input texts of list() or string(), without patterns and separators."""
         words = [text(self.source, command, i) for i in range(2)]
         places = {"JOIN": (3,), "STRIP": (1, 2), "REPLACE": (2, 4), "REGEX": (3, 5)}.get(words[0], ())
         if command.name != "string" or not places or words == ["REGEX", "MATCH"]:
@@ -219,7 +219,7 @@ class CMakeOptions:
         return [each.content for each in arguments if each.kind in ("unquoted", "quoted")]
 
     def of_language(self, command: CMakeCommand, following: CMakeCommand | None, variable: str) -> Iterator[BranchSaid]:
-        """CMAKE_CUDA_FLAGS: the same for HIP behind it."""
+        """Port commands that set CMAKE_CUDA_FLAGS: the same command for HIP follows."""
         source = self.source
         if command.name == "list" and text(source, command, 0) not in ("APPEND", "PREPEND"):
             return
@@ -228,7 +228,7 @@ class CMakeOptions:
         if following and any(text(source, following, i).encode() == _of_hip(variable.encode()) for i in (0, 1)):
             return
         given = values(source, command, 1 if command.name == "set" else 2)
-        # What is asked for CUDA's language within them is a list of its own.
+        # The content of a test for the language CUDA is a list of its own.
         asked = [each for argument in given for each in source.expressions(argument.content) if self._asks(each)]
         copy = copied(source, [part for argument in given for part in _but(argument, asked)], self.tree, self.rocm)
         copy.kept += len(asked)
@@ -236,7 +236,7 @@ class CMakeOptions:
         if self._looped(command, copy.references):
             return
         if copy.manual:
-            return  # all of it is for whoever decides: in a copy, what is for a person would not be seen any more
+            return  # A person decides about the whole command; in a copy, the parts to decide would be hidden.
         own = sum(source[argument.content].count(f"${{{variable}}}".encode()) for argument in given)
         if copy.kept - own <= 0:
             return
@@ -249,7 +249,7 @@ class CMakeOptions:
             yield BranchSaid(command.written, change.kind, str(change), Certainty.MANUAL)
 
     def _expressions(self, command: CMakeCommand) -> Iterator[BranchSaid]:
-        """$<$<COMPILE_LANGUAGE:CUDA>:…>: the language chosen, or the same for HIP beside it."""
+        """Port `$<$<COMPILE_LANGUAGE:CUDA>:…>`: the chosen language, or the same for HIP beside it."""
         source = self.source
         inner = source[command.inner]
         if b"COMPILE_LANGUAGE:HIP" in inner or b"COMPILE_LANG_AND_ID:HIP" in inner:
@@ -260,7 +260,7 @@ class CMakeOptions:
             yield from self._expression(command, expression)
 
     def _alone(self, command: CMakeCommand, expression: Expression) -> Iterator[BranchSaid]:
-        """Yield options that an earlier run gave both languages, and that a merge restored for CUDA only."""
+        """Yield options that an earlier run gave to both languages, and that a merge restored for CUDA only."""
         for said in self._expression(command, expression):
             if said.edits and all(edit.new == b"${HIP_OR_CUDA}" for edit in said.edits):
                 message = (
@@ -285,13 +285,13 @@ class CMakeOptions:
             and expression.content
             and not self._whole(expression, tests[0])
         ):
-            # `$<BUILD_INTERFACE:$<$<COMPILE_LANGUAGE:CUDA>:…>>`: what is inside.
+            # `$<BUILD_INTERFACE:$<$<COMPILE_LANGUAGE:CUDA>:…>>`: the inner expression counts.
             for inside in expression.inside:
                 yield from self._expression(command, inside)
             return
         first = Span(*tests[0].span())
         copy = copied(source, leaves(source, expression), self.tree, self.rocm, gap=b";")
-        # Those have no value where CUDA is no language.
+        # They have no value where CUDA is not a language.
         about_nvcc = list(_ABOUT_NVCC.finditer(source.code, expression.span.start, expression.span.end))
         plain = all(match["languages"] for match in tests) and not about_nvcc
         if not copy.changes and plain:
@@ -320,7 +320,7 @@ class CMakeOptions:
         yield BranchSaid(first, "expression", message, copy.certainty, (edit,))
 
     def _whole(self, expression: Expression, test: re.Match[bytes]) -> bool:
-        """Say whether the expression is the test itself, or joins it with others: `$<AND:…>`."""
+        """Return whether the expression is the test itself, or joins it with others: `$<AND:…>`."""
         return expression.span == Span(*test.span()) or self.source[expression.head] in (b"AND", b"OR", b"NOT", b"IF")
 
     def _name(self, match: re.Match[bytes]) -> Span:
@@ -345,7 +345,7 @@ class CMakeOptions:
         return Edit(Span(at, at), gap + new)
 
     def _flags(self, command: CMakeCommand) -> Iterator[BranchSaid]:
-        """Flags for nvcc among the arguments of other commands, chosen by USE_HIP."""
+        """Port nvcc's flags among the arguments of other commands; USE_HIP chooses."""
         place = self._place(command)
         if place is None or OF_LANGUAGE.fullmatch(place.variable) or "HELP" in place.variable:
             return
@@ -354,14 +354,14 @@ class CMakeOptions:
         if not for_nvcc and not tells(source, given, self.tree.torch):
             return
         of = "nvcc" if for_nvcc or tells(source, given, False) else "host"
-        # An option is an item of a list, but where flags are one string.
+        # An option is an item of a list, except where flags are one string.
         gap = b";" if command.name.endswith("_options") or command.name == "list" or place.listed else b" "
         copy = copied(source, [argument.content for argument in given], self.tree, self.rocm, of, gap)
         copy.changes = [change for change in copy.changes if change.kind != "standard" or for_nvcc or of == "nvcc"]
         if not copy.changes:
             return
         if len(place.properties) > 1 and any(len(change.hip) > 1 for change in copy.changes):
-            # Options are items of a list in one property, and words of a string in the other.
+            # Options are list items in one property, and words of a string in the other.
             message = worded(copy.changes)
             yield BranchSaid(command.written, copy.changes[0].kind, message, Certainty.MANUAL)
             return
@@ -370,7 +370,7 @@ class CMakeOptions:
             yield self._chosen(command, place, given, copy)
 
     def _place(self, command: CMakeCommand) -> _Place | None:
-        """Return where the flags of a command stand, if it is one that may have any."""
+        """Return the place of the flags in a command, or None if the command can have none."""
         name = command.name
         said = [self.source[argument.content] for argument in command.arguments]
         place: _Place | None = None
@@ -379,7 +379,7 @@ class CMakeOptions:
         elif name in ("list", "string") and said[:1] in ([b"APPEND"], [b"PREPEND"]):
             place = _Place(2, text(self.source, command, 1))
         elif name == "string" and said[:1] == [b"REPLACE"]:
-            # Of what another variable gets only the texts that it is made of are flags.
+            # In other variables, only their literal texts are flags.
             place = _Place(4, text(self.source, command, 3), 3)
         elif name == "separate_arguments":
             place = _Place(2, text(self.source, command, 0), 0)
@@ -400,7 +400,7 @@ class CMakeOptions:
         return place
 
     def _given(self, command: CMakeCommand, place: _Place) -> list[Argument]:
-        """Return the arguments that are flags, but for what is for one language: that is looked at by itself."""
+        """Return the arguments that are flags, without those for one language, which are handled separately."""
         given = values(self.source, command, place.first)
         if command.name.endswith("properties"):
             count = len(command.arguments)
@@ -415,7 +415,7 @@ class CMakeOptions:
         ]
 
     def _chosen(self, command: CMakeCommand, place: _Place, given: Sequence[Argument], copy: Copy) -> BranchSaid:
-        """Return what a command becomes for HIP, with other flags or with none."""
+        """Return the finding that gives a command other flags for HIP, or none."""
         source, arguments, first = self.source, command.arguments, place.first
         kind = copy.changes[0].kind
         message, certainty = _changed(copy), copy.certainty
@@ -423,7 +423,7 @@ class CMakeOptions:
         if own_function:
             message += f"; assumes that {command.name} gives them to the compiler of .cu files"
             certainty = Certainty.REVIEW
-        # A function may count what it is given.
+        # A function may count its arguments.
         pairs = own_function or command.name.endswith("_properties")
         gone = [argument for argument in given if copy.puts.get(argument.content) == b""]
         drops = [(argument.span, b'""') if pairs else (self._with_gap(argument), b"") for argument in gone]
@@ -444,7 +444,7 @@ class CMakeOptions:
         return BranchSaid(arguments[first].span, kind, message, certainty, copy=tuple(puts))
 
     def _as_one(self, command: CMakeCommand, copy: Copy) -> None:
-        """Keep what a function takes for one parameter one argument."""
+        """Keep the argument for one parameter of a function one argument."""
         for place, argument in enumerate(command.arguments):
             new = copy.puts.get(argument.content, b"")
             gap = self.tree.parameter(command.name, place)
@@ -456,7 +456,7 @@ class CMakeOptions:
         start = argument.span.start
         while self.source.text[start - 1 : start].isspace():
             start -= 1
-        # A comment in front has its line to itself.
+        # A comment in front has its own line.
         commented = any(
             token.kind == "comment" and token.span.end == start
             for command in self.source.commands
@@ -467,12 +467,12 @@ class CMakeOptions:
 
 
 def _of_hip(text: bytes) -> bytes:
-    """Return text with HIP's variables for CUDA's."""
+    """Return text with HIP's variables instead of CUDA's."""
     return text.replace(b"CMAKE_CUDA_", b"CMAKE_HIP_").replace(b"ENV{CUDAFLAGS}", b"ENV{HIPFLAGS}")
 
 
 def _but(argument: Argument, expressions: Iterable[Expression]) -> Iterator[Span]:
-    """Yield the parts of an argument that are in none of some expressions, which are in order."""
+    """Yield the parts of an argument outside the given expressions, which are in order."""
     start = argument.content.start
     for each in expressions:
         if argument.content.start <= each.span.start < argument.content.end:
@@ -490,7 +490,7 @@ def _changed(copy: Copy) -> str:
 
 
 def _items(source: CMake, command: CMakeCommand) -> list[Argument]:
-    """Return the items of a `foreach` that are written in it: none where it goes through lists or numbers."""
+    """Return the literal items of a `foreach`: none where it iterates over lists or numbers."""
     words = [source[each.span] for each in command.arguments[1:3]]
     if words[:2] == [b"IN", b"ITEMS"]:
         items = list(command.arguments[3:])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Questions of a CMake script to the machine that ROCm does not answer: programs, files, folders, compilations."""
+"""Questions that a CMake script asks about the machine and that ROCm does not answer: programs, files, compilations."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ class CMakeProbes(CMakeProperties):
     """Findings on questions to the machine."""
 
     def _run(self, command: CMakeCommand) -> Iterator[BranchSaid]:
-        """A tool of NVIDIA's behind COMMAND: of a target, of a test, when CMake runs."""
+        """Report a tool of NVIDIA's behind COMMAND: of a target, of a test, or while CMake runs."""
         if command.name not in ("add_custom_target", "add_custom_command", "add_test", "execute_process"):
             return
         words = [(self.source[each.content].decode("utf-8", "replace"), each.span) for each in command.arguments]
         for (word, _), *rest in (words[i:] for i in range(len(words) - 1)):
             found = nvidia_tools.run_by([said for said, _ in rest]) if word == "COMMAND" else None
-            # By its own name, `_probe` says it of what CMake runs.
+            # `_probe` reports tools under their own names in commands that CMake runs.
             probed = command.name == "execute_process" and "${" not in rest[0][0]
             if word == "COMMAND" and _RUNS_NVCC.fullmatch(rest[0][0]) and not probed:
                 message = (
@@ -52,7 +52,7 @@ class CMakeProbes(CMakeProperties):
                 )
 
     def _tried(self, command: CMakeCommand, following: CMakeCommand | None) -> Iterator[BranchSaid]:
-        """try_compile and try_run of a .cu file, which CMake takes for CUDA's by its name."""
+        """Report try_compile and try_run of a .cu file, whose suffix makes CMake compile it as CUDA."""
         for argument in command.arguments[1:]:
             if self.source[argument.content].endswith(b".cu"):
                 message = (
@@ -64,7 +64,7 @@ class CMakeProbes(CMakeProperties):
                 yield BranchSaid(argument.span, "try", message, Certainty.MANUAL)
 
     def _checked(self, command: CMakeCommand, following: CMakeCommand | None) -> Iterator[BranchSaid]:
-        """check_source_compiles(CUDA …) and the like."""
+        """Report check_source_compiles(CUDA …) and the like."""
         first = command.arguments[0] if command.arguments else None
         if first is not None and self.source[first.content] == b"CUDA":
             message = "asks HIP where USE_HIP is ON; assumes that the test is not about CUDA's compiler only"
@@ -95,7 +95,7 @@ class CMakeProbes(CMakeProperties):
                 return
 
     def _only_asked(self, variable: str) -> bool:
-        """Say whether a variable's value is nowhere used but in conditions and messages."""
+        """Return whether a variable is only used in conditions and messages."""
         scripts = [each for each in self.tree.scripts if variable.encode() in each.text]
         return all(
             command.name in ("if", "elseif", "message", "find_program", "mark_as_advanced")
@@ -105,7 +105,7 @@ class CMakeProbes(CMakeProperties):
         )
 
     def _find_file(self, command: CMakeCommand, following: CMakeCommand | None) -> Iterator[BranchSaid]:
-        """find_library(CUDA_LIB cuda …), find_path(DIR cuda.h): what ROCm has, where it is linked anyway."""
+        """Port find_library(CUDA_LIB cuda …), find_path(DIR cuda.h): ROCm's counterpart, if it is linked anyway."""
         source = self.source
         variable, names = text(source, command, 0), searched(source, command)
         value = ""

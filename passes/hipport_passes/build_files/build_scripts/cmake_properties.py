@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Variables and properties of a CMake script that are for the language CUDA, and what is set for HIP beside them."""
+"""Variables and properties of a CMake script for the language CUDA, and their counterparts for HIP."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class CMakeProperties:
         return text(self.source, command, 0 if command.name == "set" else 1)
 
     def _result(self, command: CMakeCommand) -> str:
-        """Return the variable that list() or string() puts a text into that it makes of others, or ""."""
+        """Return the variable that list() or string() writes its result to, or ""."""
         said = [text(self.source, command, i) for i in range(3)]
         if command.name == "list":
             return text(self.source, command, 3) if said[0] == "JOIN" else ""
@@ -79,8 +79,8 @@ class CMakeProperties:
         elif variable in ("CMAKE_CUDA_SEPARABLE_COMPILATION", "CUDA_SEPARABLE_COMPILATION"):
             value = text(source, command, 1).upper()
             if len(command.arguments) < 2:
-                return  # what unsets it
-            # With FindCUDA, hipport's commands look at it.
+                return  # The command that unsets it.
+            # With FindCUDA, hipport's commands read it.
             if value in _FALSE or (variable.startswith("CUDA") and self.tree.find_cuda):
                 return
             if b"-fgpu-rdc" in self._beyond(command):
@@ -90,7 +90,7 @@ class CMakeProperties:
             yield BranchSaid(command.written, "rdc", _RDC, Certainty.REVIEW, after=after)
 
     def _listed(self, command: CMakeCommand) -> Iterator[BranchSaid]:
-        """`set(languages CXX CUDA)`, `list(APPEND languages CUDA)`, of what project() gets."""
+        """Port `set(languages CXX CUDA)` and `list(APPEND languages CUDA)` for a variable that project() uses."""
         source = self.source
         if self._variable(command) not in source.fact(language_variables):
             return
@@ -100,7 +100,7 @@ class CMakeProperties:
                 yield BranchSaid(argument.span, "language", "HIP where USE_HIP is ON", edits=(edit,))
 
     def _languages(self, argument: Argument) -> str:
-        """Return the variable that an argument is, if it has CUDA among languages."""
+        """Return the variable that is the whole argument, if its value has CUDA among languages."""
         source = self.source
         said = source[argument.content].decode("utf-8", "replace")
         name = said[2:-1] if said.startswith("${") and said.endswith("}") else ""
@@ -124,7 +124,7 @@ class CMakeProperties:
         if marker not in said:
             return
         if b"(" in said:
-            # What is put beside it has some of its arguments, which would not be whole.
+            # The copy for HIP would take single arguments, and a bracketed text is more than one.
             for name in (each.decode("utf-8", "replace") for each in said):
                 if _PROPERTY.fullmatch(name):
                     message = (
@@ -210,6 +210,6 @@ class CMakeProperties:
 
 
 def _asked(value: bytes) -> bytes:
-    """Return what a condition asks besides, where a variable says whether a property is on."""
+    """Return the condition to add where a variable decides whether the property is on."""
     match = re.fullmatch(rb"\$\{(\w+)\}", value)
     return b" AND " + match[1] if match else b""

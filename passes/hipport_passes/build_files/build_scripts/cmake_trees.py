@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Facts about the CMake scripts of a tree: its top, whether it knows HIP, and the libraries that it uses."""
+"""Facts about the CMake scripts of a tree: its top folder, whether it knows HIP, and the libraries that it uses."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from hipport.syntax.enclosing import Block, answered
 
 _TABLE = load(Path(__file__).parents[1] / "cmake.toml")
 _WORDS = _TABLE["words"]
-#: What a script says that has to do with CUDA.
+#: Words in a script that relate to CUDA.
 MENTIONS = re.compile(rf"{one_of(_WORDS['mentions'])}|\b{one_of(_WORDS['mentioned_alone'])}\b".encode(), re.IGNORECASE)
-#: Variables that hipport's own scripts set say nothing of what the tree knew before.
+#: Variables that hipport's own scripts set; they do not tell what the tree knew before.
 _OWN = re.compile(rb"\$\{HIP_OR_CUDA\}")
-# What a first run has made of a library: `$<IF:$<BOOL:${USE_HIP}>,roc::hipblas,cublas>`.
+# What a first run wrote for a library: `$<IF:$<BOOL:${USE_HIP}>,roc::hipblas,cublas>`.
 _EITHER = re.compile(r"\$<IF:\$<BOOL:\$\{USE_HIP\}>,[^,<>]*,(?P<cuda>[^,<>]*)>")
 _HIP = re.compile(rf"(?<![A-Za-z0-9]){one_of(_WORDS['hip'])}(?![A-Za-z0-9])".encode())
 _PROJECT = re.compile(rb"^[ \t]*project[ \t]*\(", re.IGNORECASE | re.MULTILINE)
-#: The packages whose imported targets the table has.
+#: The packages with imported targets in the table.
 PACKAGES = one_of({"CUDA", *(name.partition("::")[0] for name in _TABLE["other"])})
 _TARGET = re.compile(rf"\b{PACKAGES}::\w+".encode())
 _HIP_PACKAGE = re.compile(rf"{one_of(_WORDS['hip_packages'])}|roc[a-z]+")
@@ -35,22 +35,22 @@ _LIBRARY = re.compile(rf"(?:-l)?{one_of(_WORDS['linked'])}")
 _LIBRARIES = re.compile(r"LIB|DEPS|DEPENDENCIES", re.IGNORECASE)
 
 HELPER = "hipport.cmake"
-#: How hipport's own scripts begin.
+#: The first words of hipport's own scripts.
 PUT_HERE = b"# SPDX-License-Identifier: Apache-2.0\n# Put here by hipport."
 FIND_CUDA = "find_cuda.cmake"
 TORCH = "torch.cmake"
-#: Headers that a PyTorch for ROCm has by other names.
+#: Headers that have other names in a PyTorch for ROCm.
 _OF_PYTORCH = re.compile(rf"{one_of(_WORDS['of_pytorch'])}/cuda/")
 
 
 def text(source: CMake, command: CMakeCommand, i: int) -> str:
-    """Return what an argument says, without quotes; empty where there is none."""
+    """Return the text of an argument without quotes; empty if there is no argument."""
     arguments = command.arguments
     return source[arguments[i].content].decode("utf-8", "replace") if -len(arguments) <= i < len(arguments) else ""
 
 
 def links(source: CMake, command: CMakeCommand) -> int:
-    """Return where libraries begin among a command's arguments; 0 if it has none."""
+    """Return the index of the first library among a command's arguments; 0 if it has none."""
     if command.name in ("target_link_libraries", "link_libraries"):
         return 1
     if command.name in ("set", "list"):
@@ -60,7 +60,7 @@ def links(source: CMake, command: CMakeCommand) -> int:
 
 
 def searched(source: CMake, command: CMakeCommand) -> list[str]:
-    """Return the names that find_library or find_path looks for."""
+    """Return the names that find_library or find_path searches for."""
     names: list[str] = []
     for i in range(1, len(command.arguments)):
         said = text(source, command, i)
@@ -74,7 +74,7 @@ def searched(source: CMake, command: CMakeCommand) -> list[str]:
 
 
 def language_variables(source: CMake) -> frozenset[str]:
-    """Return the variables whose items a script makes languages: `project(ops ${languages})`."""
+    """Return the variables whose items become languages in a script: `project(ops ${languages})`."""
     return frozenset(
         reference.name
         for command in source.commands
@@ -86,17 +86,17 @@ def language_variables(source: CMake) -> frozenset[str]:
 
 
 def knows_hip(source: CMake, command: CMakeCommand) -> bool:
-    """Say whether what a command asks has to do with HIP."""
+    """Return whether a command's condition relates to HIP."""
     return _HIP.search(_OWN.sub(b"", source[command.inner])) is not None
 
 
 def is_helper(source: CMake, command: CMakeCommand) -> bool:
-    """Say whether the command is hipport's include, which gives a script the choice."""
+    """Return whether the command is hipport's include, which gives a script the option."""
     return command.name == "include" and text(source, command, 0).endswith("hipport/" + HELPER)
 
 
 def decided(source: CMake, command: CMakeCommand) -> bool:
-    """Say whether the command stands where it is known which of HIP and CUDA is built for."""
+    """Return whether the command's place already implies HIP or CUDA."""
 
     def of(block: Block[CMakeCommand]) -> bool | None:
         asks = block.part.name != "else" and block.first.name in ("if", "while")
@@ -106,7 +106,7 @@ def decided(source: CMake, command: CMakeCommand) -> bool:
 
 
 def elsewhere(source: CMake, command: CMakeCommand) -> bool:
-    """Say whether the command is for another system or compiler than HIP is for: `if(MSVC)`."""
+    """Return whether the command is for a system or compiler that HIP does not support: `if(MSVC)`."""
     return bool(answered(source.block(command), source.fact(_answers).elsewhere, partial(_elsewhere, source)))
 
 
@@ -142,25 +142,25 @@ class Facts:
     projects: bool = False
     mentions: bool = False
     includes_helper: bool = False
-    #: It has what hipport writes, or is hipport's own.
+    #: Contains lines that hipport writes, or is hipport's own.
     written: bool = False
-    #: It does something for HIP, or has the choice.
+    #: Does something for HIP, or has the option.
     aware: bool = False
-    #: It makes CUDA a language.
+    #: Enables the language CUDA.
     language: bool = False
     find_cuda: bool = False
     find_toolkit: bool = False
     #: The libraries it links: `CUDA::cublas`, also where it is written `cublas`.
     targets: frozenset[str] = frozenset()
     defines: frozenset[str] = frozenset()
-    #: Variables it asks for, and those it sets.
+    #: The variables that it reads, and those that it sets.
     variables: frozenset[str] = frozenset()
     sets: frozenset[str] = frozenset()
     torch: bool = False
 
     @property
     def links(self) -> frozenset[str]:
-        """The libraries of CUDA's that it links, but for its own targets by such a name."""
+        """Return CUDA's libraries that it links, without its own targets of such a name."""
         return _others(self.targets, self.defines)
 
 
@@ -198,7 +198,7 @@ def facts(source: CMake) -> Facts:
 
 
 class _Said:
-    """Facts from the commands of a script so far."""
+    """Facts collected from the commands of a script."""
 
     def __init__(self, source: CMake) -> None:
         self.source = source
@@ -210,7 +210,7 @@ class _Said:
         self.includes_helper = self.language = self.find_cuda = self.find_toolkit = self.torch = self.aware = False
 
     def does(self, command: CMakeCommand) -> None:
-        """Take note of what a command does: languages, packages, targets and libraries."""
+        """Record the effect of a command: languages, packages, targets and libraries."""
         source, name, first = self.source, command.name, text(self.source, command, 0)
         if name in ("project", "enable_language", "check_language"):
             said = _words(source, command)
@@ -241,7 +241,7 @@ class _Said:
             self.targets.add("CUDA::" + name.split("_")[2])
 
     def names(self, command: CMakeCommand) -> None:
-        """Take note of the variables that a command sets and asks for, and of the targets that it names."""
+        """Record the variables that a command sets and reads, and the targets that it names."""
         source, name = self.source, command.name
         if name == "set":
             self.sets.add(text(source, command, 0))
@@ -263,40 +263,123 @@ def _words(source: CMake, command: CMakeCommand) -> set[str]:
     return {text(source, command, i) for i in range(len(command.arguments))}
 
 
+class _Below:
+    """What the scripts below a folder say, ordered by what is asked of it: worked out once for all of them."""
+
+    def __init__(self, scripts: Sequence[CMake], sources: Sequence[Cpp], home: PurePath) -> None:
+        self.home = home
+        self.all = [(each.path, each.fact(facts)) for each in scripts if each.path.is_relative_to(home)]
+        #: Scripts that may be included anywhere.
+        self.modules = [said for path, said in self.all if path.name != "CMakeLists.txt"]
+        #: By a folder, what is said in it, in or below it, and in or below it by what may not be included elsewhere.
+        self.within: dict[PurePath, list[Facts]] = {}
+        self.lists: dict[PurePath, Facts] = {}
+        self.lists_within: dict[PurePath, list[Facts]] = {}
+        #: By the folder of a project, what its own scripts say.
+        self.of_project: dict[PurePath, list[Facts]] = {}
+        self._sources = sources
+        roots = {path.parent for path, said in self.all if said.projects}
+        for path, said in self.all:
+            above = next((folder for folder in path.parents if folder in roots), home)
+            self.of_project.setdefault(above, []).append(said)
+            is_list = path.name == "CMakeLists.txt"
+            if is_list:
+                self.lists[path.parent] = said
+            for folder in path.parents:
+                self.within.setdefault(folder, []).append(said)
+                if is_list:
+                    self.lists_within.setdefault(folder, []).append(said)
+
+    @cached_property
+    def defines(self) -> frozenset[str]:
+        return frozenset().union(*(said.defines for _, said in self.all))
+
+    @cached_property
+    def torch_names(self) -> list[str]:
+        return [
+            each.path.relative_to(self.home).as_posix()
+            for each in self._sources
+            if each.path.is_relative_to(self.home) and any(_OF_PYTORCH.match(include.path) for include in each.includes)
+        ]
+
+
+class _Scripts:
+    """The scripts and the C++ of a project."""
+
+    def __init__(self, project: Project, added: CMake | None = None) -> None:
+        self.all = [each for each in project.sources if isinstance(each, CMake)]
+        self.sources = [each for each in project.sources if isinstance(each, Cpp)]
+        if added is not None:
+            self.all.append(added)
+        self.lists = {each.path.parent: each for each in self.all if each.path.name == "CMakeLists.txt"}
+        self._below: dict[PurePath, _Below] = {}
+
+    def below(self, home: PurePath) -> _Below:
+        if home not in self._below:
+            self._below[home] = _Below(self.all, self.sources, home)
+        return self._below[home]
+
+    @cached_property
+    def functions(self) -> dict[str, tuple[CMake, CMakeCommand]]:
+        return _functions(self.all)
+
+
+def _functions(scripts: Sequence[CMake]) -> dict[str, tuple[CMake, CMakeCommand]]:
+    return {
+        text(script, command, 0).lower(): (script, command)
+        for script in scripts
+        if not script.text.startswith(PUT_HERE)
+        for command in script.commands
+        if command.name in ("function", "macro")
+    }
+
+
 class Tree:
-    """The scripts that are configured together with one of them, as far as their folders tell."""
+    """The scripts that are configured together with one script, judged by their folders."""
 
     def __init__(self, source: CMake, project: Project) -> None:
         self.source = source
-        self.scripts = [each for each in project.sources if isinstance(each, CMake)]
-        self.sources = [each for each in project.sources if isinstance(each, Cpp)]
-        if source not in self.scripts:
-            self.scripts.append(source)
+        there = project.by_path.get(source.path)
+        #: What is said of a text of this script that is not the project's, in place of what is said of the project's.
+        self._instead: tuple[Facts, Facts] | None = None
+        if isinstance(there, CMake) and there.fact(facts).projects == source.fact(facts).projects:
+            self._scripts = project.fact(_Scripts)
+            if there is not source:
+                self._instead = there.fact(facts), source.fact(facts)
+        else:
+            self._scripts = _Scripts(project, source)
+        self.scripts = [source if each is there else each for each in self._scripts.all]
+        self.sources = self._scripts.sources
+
+    def _of_this(self, said: list[Facts]) -> list[Facts]:
+        if self._instead is None:
+            return said
+        there, own = self._instead
+        return [own if each is there else each for each in said]
 
     @cached_property
     def _tops(self) -> Sequence[PurePath]:
         """The folders of projects that this script is in, the nearest first."""
-        lists = {each.path.parent: each for each in self.scripts if each.path.name == "CMakeLists.txt"}
+        lists, own = self._scripts.lists, self.source.path.parent
         # A fixture, or a script given by itself, need not have that name.
-        if self.source.fact(facts).projects:
-            lists.setdefault(self.source.path.parent, self.source)
-        above = [folder for folder in (self.source.path.parent, *self.source.path.parent.parents) if folder in lists]
-        tops = [folder for folder in above if lists[folder].fact(facts).projects]
-        return tops or above[-1:] or [self.source.path.parent]
+        by_itself = own not in lists and bool(self.source.fact(facts).projects)
+        above = [folder for folder in (own, *own.parents) if folder in lists or (by_itself and folder == own)]
+        tops = [folder for folder in above if lists.get(folder, self.source).fact(facts).projects]
+        return tops or above[-1:] or [own]
 
     @property
     def home(self) -> PurePath:
-        """The topmost folder: where hipport's scripts go."""
+        """Return the topmost folder, where hipport's scripts are put."""
         return self._tops[-1]
 
     @cached_property
-    def _all(self) -> list[tuple[PurePath, Facts]]:
+    def _below(self) -> _Below:
         """The scripts below the topmost folder."""
-        return [(each.path, each.fact(facts)) for each in self.scripts if each.path.is_relative_to(self.home)]
+        return self._scripts.below(self.home)
 
     @cached_property
     def aware(self) -> bool:
-        """Whether scripts of this project, or of one it is in, do something for HIP already, by themselves."""
+        """Return whether scripts of this project, or of one around it, already handle HIP by themselves."""
         if self.ported:
             return False
         return any(said.aware for said in self._of_projects)
@@ -304,92 +387,73 @@ class Tree:
     @cached_property
     def _of_projects(self) -> list[Facts]:
         """The facts from the scripts of this project, or of one around it: a project below decides for itself."""
-        roots = {path.parent for path, said in self._all if said.projects}
-        return [
-            said
-            for path, said in self._all
-            if next((folder for folder in path.parents if folder in roots), self.home) in self._tops
-        ]
+        return self._of_this([said for top in self._tops for said in self._below.of_project.get(top, ())])
 
     @cached_property
     def ported(self) -> bool:
-        """Whether hipport was here.
+        """Return whether hipport has ported the tree.
 
-        In a merge that a person resolves, its include may get lost, and what it is for stays.
+        When a person resolves a merge, its include may get lost while the lines that use it stay.
         """
         return any(said.includes_helper or said.written for said in self._of_projects)
 
     @cached_property
     def below(self) -> list[Facts]:
         """The facts from the scripts in and below this one's folder."""
-        return [said for path, said in self._all if path.is_relative_to(self.source.path.parent)]
+        return self._of_this(self._below.within.get(self.source.path.parent, []))
 
     @cached_property
     def said(self) -> list[Facts]:
-        """The facts from the scripts that this one is configured with.
+        """Return the facts of the scripts that this one is configured with.
 
-        What a folder's script finds and links is no matter of a folder beside it; a module may be included anywhere.
+        A script's find and link commands do not affect sibling folders; a module may be included anywhere.
         """
-        folder = self.source.path.parent
-        return [
-            said
-            for path, said in self._all
-            if path.name != "CMakeLists.txt"
-            or self.source.path.name != "CMakeLists.txt"
-            or path.is_relative_to(folder)
-            or folder.is_relative_to(path.parent)
-        ]
+        below, folder = self._below, self.source.path.parent
+        if self.source.path.name != "CMakeLists.txt":
+            return self._of_this([said for _, said in below.all])
+        above = [below.lists[each] for each in folder.parents if each in below.lists]
+        return self._of_this([*below.modules, *above, *below.lists_within.get(folder, ())])
 
     @cached_property
     def torch(self) -> bool:
-        """Whether PyTorch is linked."""
+        """Return whether PyTorch is linked."""
         return any(said.torch for said in self.said)
 
     @cached_property
     def torch_names(self) -> list[str]:
         """The files below the topmost folder that include PyTorch's headers for CUDA, as paths from there."""
-        return [
-            each.path.relative_to(self.home).as_posix()
-            for each in self.sources
-            if each.path.is_relative_to(self.home) and any(_OF_PYTORCH.match(include.path) for include in each.includes)
-        ]
+        return self._below.torch_names
 
     @cached_property
     def language(self) -> bool:
-        """Whether CUDA is made a language."""
+        """Return whether the language CUDA is enabled."""
         return any(said.language for said in self.said)
 
     @cached_property
     def finds(self) -> bool:
-        """Whether CUDA's libraries are looked for."""
+        """Return whether the scripts search for CUDA's libraries."""
         return any(said.find_cuda or said.find_toolkit for said in self.said)
 
     @cached_property
     def find_cuda(self) -> bool:
-        """Whether FindCUDA is used."""
+        """Return whether FindCUDA is used."""
         return any(said.find_cuda for said in self.said)
 
     @cached_property
     def targets(self) -> frozenset[str]:
-        """The libraries of CUDA's that are linked, but for targets of the tree's own by such a name."""
+        """Return CUDA's libraries that are linked, without the tree's own targets of such names."""
         return _others(frozenset().union(*(said.targets for said in self.said)), self.defines)
 
     @cached_property
     def functions(self) -> dict[str, tuple[CMake, CMakeCommand]]:
-        """The functions and macros that the scripts define, as they are called in any case, and where.
+        """Return the functions and macros that the scripts define, by lower-case name, with their places.
 
-        Those that hipport has put there, FindCUDA's for HIP, are CUDA's still.
+        hipport's replacements of FindCUDA's commands for HIP still count as CUDA's.
         """
-        return {
-            text(script, command, 0).lower(): (script, command)
-            for script in self.scripts
-            if not script.text.startswith(PUT_HERE)
-            for command in script.commands
-            if command.name in ("function", "macro")
-        }
+        return self._scripts.functions if self._instead is None else _functions(self.scripts)
 
     def parameter(self, name: str, place: int) -> bytes | None:
-        """Return what parts the words of one argument of a function, or None where it may as well be several.
+        """Return the separator of the words in one argument of a function; None where it may be several arguments.
 
         A blank where the function puts it into a text, a semicolon where it stands by itself.
         """
@@ -408,14 +472,16 @@ class Tree:
     @cached_property
     def defines(self) -> frozenset[str]:
         """The targets that the scripts define."""
-        return frozenset().union(*(said.defines for _, said in self._all))
+        if self._instead is None:
+            return self._below.defines
+        return frozenset().union(*(said.defines for said in self._of_this([said for _, said in self._below.all])))
 
     @cached_property
     def variables(self) -> frozenset[str]:
-        """The variables that the scripts ask for."""
+        """Return the variables that the scripts read."""
         return frozenset().union(*(said.variables for said in self.said))
 
     @cached_property
     def sets(self) -> frozenset[str]:
-        """The variables that the scripts set."""
+        """Return the variables that the scripts set."""
         return frozenset().union(*(said.sets for said in self.said))

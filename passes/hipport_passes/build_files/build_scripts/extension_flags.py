@@ -35,8 +35,10 @@ _RENAMED = re.compile(r"-D((?:(?!CUDA)[A-Za-z0-9_])*CUDA[A-Za-z0-9_]*)(=.*)?")
 
 
 class _Token(NamedTuple):
-    """One argument: the whole of an item, or a word of one that has several. `span` is None where bytes and text
-    differ."""
+    """One argument: a whole item, or a word of an item with several.
+
+    `span` is None where bytes and text differ.
+    """
 
     text: str
     item: int
@@ -45,7 +47,7 @@ class _Token(NamedTuple):
 
 
 def flags(script: Script, project: Project, torch: bool) -> Iterator[Said]:
-    """Yield what is to be said of the strings that compilers and linkers get; `torch`: PyTorch's build has them."""
+    """Yield the findings on strings that compilers and linkers get; `torch`: they go through PyTorch's build."""
     handed_on = groups(script)
     found = _of_groups(script, handed_on, project, torch)
     if torch:
@@ -53,7 +55,7 @@ def flags(script: Script, project: Project, torch: bool) -> Iterator[Said]:
         yield from _stray_abi(script, handed_on)
         yield from _options(script)
         return
-    # Nothing asks whether this is for ROCm, and nothing but the script itself calls hipcc or nvcc.
+    # Nothing tests for ROCm, and only the script itself calls hipcc or nvcc.
     for first in found:
         becomes = worded((first.message, *(said.message for said in found)))
         message = (
@@ -82,7 +84,7 @@ def _of_groups(script: Script, groups: Sequence[Group], project: Project, torch:
                 continue
             changes = list(translate(texts, torch=torch, of=of, rocm=project.target.rocm).changes)
             if script.decided:
-                # hipcc takes them as they are, and the CUDA side of the script needs them.
+                # hipcc accepts them unchanged, and the CUDA side of the script needs them.
                 changes = [change for change in changes if change.kind != "half"]
             elif torch and group.uses & {"nvcc", "jit"} == {"nvcc"}:
                 changes += _macros(texts, project)
@@ -94,7 +96,7 @@ def _of_groups(script: Script, groups: Sequence[Group], project: Project, torch:
 
 
 def _made_in_loop(script: Script, group: Group, project: Project, torch: bool) -> Said | None:
-    """Say what becomes of `f"-l{name}" for name in ("cublas", "cufft")`, which is only known with what is put there."""
+    """Port `f"-l{name}" for name in ("cublas", "cufft")`, whose flags are known only with the loop's words."""
     changes = []
     for text in script.made_in_loop(group.node):
         if "library" in group.uses:
@@ -103,14 +105,14 @@ def _made_in_loop(script: Script, group: Group, project: Project, torch: bool) -
             of = "link" if "link" in group.uses else "nvcc"
             changes += translate([text], torch=torch, of=of, rocm=project.target.rocm).changes
     if not changes or all(change.kind == "arch" and not change.hip for change in changes):
-        return None  # what is dropped whole needs no names
+        return None  # A flag that is dropped whole needs no names.
     said = Said(script.source.span(group.items[0]), changes[0].kind, worded(changes), Certainty.MANUAL)
     said.manual()
     return said
 
 
 def _compared(script: Script, group: Group) -> bool:
-    """Say whether strings of unknown use are something that flags are compared with, or given to another program."""
+    """Return whether strings of unknown use are compared with flags, or passed to another program."""
     above = script.parent[group.node]
     if any(NVCC.fullmatch(script.text(item)) for item in group.items):
         return True
@@ -142,7 +144,7 @@ def _tokens(script: Script, group: Group) -> list[_Token]:
             if len(words) == len(text.split()):
                 words = [put if HOLE in word else word for word, put in zip(words, text.split(), strict=True)]
             else:
-                # What is put there are several words, or none.
+                # The inserted text may be several words, or none.
                 text = " ".join(words)
         if content is not None and words == text.split():
             for word, match in zip(words, matches, strict=True):
@@ -154,7 +156,7 @@ def _tokens(script: Script, group: Group) -> list[_Token]:
 
 
 def _content(script: Script, item: cst.BaseExpression) -> Span | None:
-    """Return what is between the quotes of a literal whose bytes are its text, apart from what is in braces."""
+    """Return the text between the quotes of a literal whose bytes equal its text, without parts in braces."""
     source = script.source
     if isinstance(item, cst.SimpleString) and "b" not in item.prefix:
         start, end = len(item.prefix) + len(item.quote), len(item.quote)
@@ -198,7 +200,7 @@ def _folders(paths: Sequence[str]) -> list[FlagChange]:
 
 
 def _folders_by_variable(script: Script, group: Group) -> Iterator[FlagChange]:
-    """Drop what begins with a variable of CUDA's that is one of its folders where it is not set."""
+    """Drop flags that begin with a variable of CUDA's whose default is one of its folders."""
     for i, item in enumerate(group.items):
         start = _start(script, item)
         if start is not None:
@@ -211,7 +213,7 @@ def _folders_by_variable(script: Script, group: Group) -> Iterator[FlagChange]:
 
 
 def _flags_by_variable(script: Script, tokens: Sequence[_Token], group: Group) -> Iterator[FlagChange]:
-    """Drop `"-L" + CUDA + "/lib64"` and the like, by the same."""
+    """Drop `"-L" + CUDA + "/lib64"` and the like, for the same reason."""
     for i, token in enumerate(tokens):
         item = group.items[token.item]
         if not token.whole or not re.match(r"-[LI]", token.text):
@@ -242,7 +244,7 @@ def _flags_by_variable(script: Script, tokens: Sequence[_Token], group: Group) -
 
 
 def _start(script: Script, node: cst.CSTNode | None, depth: int = 0) -> tuple[str, str] | None:
-    """Return the variable that a path begins with, and the folder of CUDA's that it is otherwise."""
+    """Return the variable that a path begins with, and its default, a folder of CUDA's."""
     match node:
         case cst.BinaryOperation(left=first) if depth < 5:
             return _start(script, first, depth + 1)
@@ -268,11 +270,11 @@ def _start(script: Script, node: cst.CSTNode | None, depth: int = 0) -> tuple[st
 
 
 def _options(script: Script) -> Iterator[Said]:
-    """Yield the options of build_ext, `setup(options=…)`, that are strings with something of CUDA's."""
+    """Yield the build_ext options in `setup(options=…)` that are strings with something of CUDA's."""
     for node in script.nodes:
         if isinstance(node, cst.DictElement) and of_build_ext(script, script.parent[node]):
             key = script.text(node.key)
-            # Libraries, and a folder by itself, are followed as those of an extension are.
+            # Libraries, and a folder by itself, are followed like those of an extension.
             items = [node.value]
             if key == "define" and isinstance(node.value, (cst.List, cst.Tuple)):
                 items = [each.value for each in node.value.elements]
@@ -292,7 +294,7 @@ def _options(script: Script) -> Iterator[Said]:
 
 
 def _stray_abi(script: Script, groups: Sequence[Group]) -> Iterator[Said]:
-    """Yield macros of the old ABI in pairs and tables that are made into a list of macros elsewhere."""
+    """Yield macros for the old ABI in pairs and tables from which a list of macros is made elsewhere."""
     reached = {id(item) for group in groups if "macro" in group.uses for item in group.items}
     for node in script.nodes:
         if not isinstance(node, cst.SimpleString) or script.text(node) != "_GLIBCXX_USE_CXX11_ABI":
@@ -311,7 +313,7 @@ def _stray_abi(script: Script, groups: Sequence[Group]) -> Iterator[Said]:
 
 
 def _abi(script: Script, group: Group, tokens: Sequence[_Token]) -> Iterator[FlagChange]:
-    """Drop what says which ABI of the C++ library, where it is not 0 or 1 and not asked of PyTorch."""
+    """Drop the macro for the ABI of the C++ library, unless its value is 0 or 1 or is asked of PyTorch."""
     for i, token in enumerate(tokens):
         match = _ABI.fullmatch(token.text)
         if i and not match and tokens[i - 1].text == "-D" and (match := _ABI.fullmatch(f"-D{token.text}")):
@@ -329,10 +331,10 @@ def _abi(script: Script, group: Group, tokens: Sequence[_Token]) -> Iterator[Fla
 
 
 def _macros(flags: Sequence[str], project: Project) -> Iterator[FlagChange]:
-    """Keep macros that the code asks for from being renamed.
+    """Keep macros that the code tests from being renamed.
 
-    BuildExtension puts HIP for the first CUDA in each `-D…` of `extra_compile_args["nvcc"]`, not in the code that
-    asks for the macro. It does not look at the second of two arguments.
+    BuildExtension replaces the first CUDA by HIP in each `-D…` of `extra_compile_args["nvcc"]`, but not in the code
+    that tests the macro. It does not change the second of two arguments.
     """
     for i, flag in enumerate(flags):
         match = _RENAMED.fullmatch(flag)
@@ -378,7 +380,7 @@ def _applied(script: Script, group: Group, tokens: Sequence[_Token], changes: Se
 def _said(
     script: Script, group: Group, tokens: Sequence[_Token], changes: Sequence[FlagChange], least: Certainty
 ) -> Said:
-    """Say what becomes of some tokens, of which all or none are kept."""
+    """Return the finding on tokens that are all kept or all replaced."""
     first = tokens[changes[0].start]
     span = first.span or script.source.span(group.items[first.item])
     worst = max(changes, key=lambda change: change.certainty)
@@ -389,7 +391,7 @@ def _said(
 
 
 def _literal(script: Script, group: Group, flag: str, part: Sequence[_Token]) -> bytes | None:
-    """Return the code of a flag: as it is written already, or as a literal like the first one that it is put for."""
+    """Return the code of a flag: unchanged, or as a literal in the style of the first one that it replaces."""
     for token in part:
         if token.text == flag and token.whole and "macro" not in group.uses:
             node = group.items[token.item]
@@ -404,7 +406,7 @@ def _literal(script: Script, group: Group, flag: str, part: Sequence[_Token]) ->
 def _words(
     script: Script, group: Group, item: int, tokens: Sequence[_Token], changes: Sequence[FlagChange]
 ) -> tuple[bytes, ...] | None:
-    """Return the literal of a string of several words with some of them changed; none if no word is left."""
+    """Return the literal for a string of several words with some of them changed; none if no word is left."""
     words = [token for token in tokens if token.item == item]
     node = group.items[item]
     left = sum(len(change.hip) - (change.stop - change.start) for change in changes) + len(words)
@@ -423,16 +425,16 @@ def _words(
         start, end = first.start - content.start, last.end - content.start
         before, hip, after = code[:start], " ".join(change.hip).encode(), code[end:]
         if not hip:
-            # The blanks on one side of what goes.
+            # The removed word takes the blanks on one side with it.
             after, before = (after.lstrip(), before) if after.strip() else (after, before.rstrip())
         code = before + hip + after
     return (script.source.text[whole.start : content.start] + code + script.source.text[content.end : whole.end],)
 
 
 def _at_blanks(script: Script, node: cst.CSTNode, depth: int = 0) -> bool:
-    """Say whether a string is split at any blanks, which leaves nothing of an empty one.
+    """Return whether a string is split at any whitespace, so that an empty string gives no item.
 
-    `os.getenv("FLAGS", "-lineinfo").split(" ")` makes an empty string of an empty one, and of that an argument.
+    `os.getenv("FLAGS", "-lineinfo").split(" ")` gives one empty item for an empty string, which becomes an argument.
     """
     above = script.parent[node]
     while isinstance(above, (cst.BooleanOperation, cst.BinaryOperation, cst.IfExp, cst.NamedExpr)):

@@ -3,7 +3,7 @@
 
 Strings are followed by name within a file: from `extra_compile_args={"nvcc": flags}` back to every list that `flags`
 was put together from, through `+`, `+=`, `append`, `extend`, `split`, conditional expressions, parameters and the
-functions of the file. What is for one vendor alone is left out.
+functions of the file. Code for one vendor alone is left out.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ _SAME = {"copy", "strip", "lstrip", "rstrip"}
 class Group:
     """Strings that a compiler gets one after the other.
 
-    `node` is what holds them: a list, tuple or set; a comprehension; a string that is split later, or stands alone;
-    the first of some statements that append. `items` are the expressions in it. `uses` says who gets them: `nvcc`
-    (PyTorch's `extra_compile_args`), `jit` (nvcc, through `load`), `host`, `link`, `library`, `folder`, `macro`.
+    `node` holds them: a list, tuple or set; a comprehension; a string that is split later or stands alone; the first of
+    several statements that append. `items` are the expressions in it. `uses` names the receivers: `nvcc` (PyTorch's
+    `extra_compile_args`), `jit` (nvcc, through `load`), `host`, `link`, `library`, `folder`, `macro`.
     """
 
     node: cst.CSTNode
@@ -40,7 +40,7 @@ class Group:
 
     @property
     def places(self) -> Sequence[int]:
-        """For each item, the number of it among all that stands there: `*more` is not an item."""
+        """Return the index of each item among all elements of the node: `*more` is not an item."""
         if not isinstance(self.node, (cst.List, cst.Tuple, cst.Set)) or self.shape != "elements":
             return range(len(self.items))
         place = {id(element.value): i for i, element in enumerate(self.node.elements)}
@@ -48,20 +48,20 @@ class Group:
 
 
 def groups(script: Script) -> list[Group]:
-    """Return the strings that compilers and linkers get, and those that only nvcc can be meant by.
+    """Return the strings that compilers and linkers get, and strings that only nvcc can understand.
 
-    The latter are used by `maybe`. What is for one vendor alone is left out.
+    The latter get the use `maybe`. Code for one vendor alone is left out.
     """
     following = _Following(script)
     handed_on = list(sinks(script))
     following.take(each for each in handed_on if each.appended)
     expressions = [each for each in handed_on if not each.appended]
-    # First what somebody has already decided about, so that it counts as explained below.
+    # First the strings that somebody has already decided about, so that they count as explained below.
     following.take(each._replace(use="decided") for each in expressions if not script.runs(each.node).both)
     following.take(each for each in (*expressions, *variables(script)) if script.runs(each.node).both)
     reached = following.reached()
     test = re.search(r"(?:^|/)tests?/|(?:^|/)(?:test_[^/]*|[^/]*_test)\.py$", script.source.path.as_posix())
-    # Whoever thought of ROCm has thought of these; and a test may well be about them.
+    # Who handled ROCm has considered these strings; and a condition may test for them.
     for node in script.nodes if not script.decided and not test else ():
         if isinstance(node, (cst.SimpleString, cst.FormattedString)) and node not in reached:
             following.take(stray(script, node))
@@ -72,11 +72,12 @@ def groups(script: Script) -> list[Group]:
 
 
 class _Following:
-    """The way back from what somebody gets to the strings that it is put together from."""
+    """The way back from a receiver to the strings that its argument is built from."""
 
     def __init__(self, script: Script) -> None:
         self.script = script
         self._groups: dict[cst.CSTNode, Group] = {}
+        self._runs: dict[cst.SimpleStatementLine, tuple[cst.SimpleStatementLine, ...]] = {}
         self._done: set[tuple[cst.CSTNode, str, bool]] = set()
 
     @property
@@ -84,7 +85,7 @@ class _Following:
         return self._groups.values()
 
     def take(self, given: Iterable[Sink]) -> None:
-        """Group the strings that lead there."""
+        """Group the strings that reach the receiver."""
         for each in given:
             if each.appended:
                 assert isinstance(each.node, cst.Call)
@@ -93,7 +94,7 @@ class _Following:
                 self._follow(each.node, each.use, each.split)
 
     def reached(self) -> set[cst.CSTNode]:
-        """Return what the texts of all items so far are read from."""
+        """Return the expressions that the texts of all items so far come from."""
         return {node for group in self.groups for item in group.items for node in self._read(item)}
 
     def _read(self, item: cst.BaseExpression) -> Iterator[cst.CSTNode]:
@@ -120,7 +121,7 @@ class _Following:
                     self._follow(part, use, split)
             case cst.IfExp():
                 for branch in (node.body, node.orelse):
-                    # A name in a branch for one vendor stands for what may be written where both come to it.
+                    # A name in a branch for one vendor is replaced by its values where both vendors' paths meet.
                     self._follow(branch, use if self.script.runs(branch).both else "decided", split)
             case cst.ListComp() | cst.GeneratorExp() | cst.SetComp():
                 self._follow_comprehension(node, use, split)
@@ -169,25 +170,25 @@ class _Following:
 
     @staticmethod
     def _words_put(text: cst.FormattedString) -> Iterator[cst.BaseExpression]:
-        """Yield what an f-string puts between blanks, which may be several words."""
-        # A part that is put there stands for itself, as what is beside it is no blank.
+        """Yield the expressions that an f-string inserts between blanks, each of which may be several words."""
+        # An inserted part that touches no blank is judged by itself.
         beside = [part.value if isinstance(part, cst.FormattedStringText) else "{}" for part in text.parts]
         for part, before, after in zip(text.parts, [" ", *beside], [*beside[1:], " "], strict=False):
             if isinstance(part, cst.FormattedStringExpression) and before[-1:].isspace() and after[:1].isspace():
                 yield part.expression
 
     def _follow_loop(self, loop: cst.For, name: cst.Name, use: str, split: bool) -> None:
-        """Follow a variable of a loop into what the loop goes through."""
+        """Follow a loop variable to the values of the loop."""
         path = places(loop.target, name.value)
         if not path and self.script.only_adds(loop):
-            # It may as well go through more of them, or fewer.
+            # The loop may also run over more or fewer of them.
             self._follow(loop.iter, use, split)
         else:
             for value in self.script.gone_through(loop.iter, path):
                 self._follow(value, use, split)
 
     def _follow_entries(self, table: cst.CSTNode | None, use: str, split: bool, key: str = "") -> None:
-        """Follow what a table written in the script has: which entry is taken is mostly known when it runs."""
+        """Follow the entries of a table in the script; the entry that is used is mostly known only when it runs."""
         if isinstance(table, cst.Name):
             # `table["debug"] = …`
             for name in self.script.named(table.value):
@@ -204,11 +205,11 @@ class _Following:
                     self._follow(assigned.value, use, split)
         for each, is_row in self.script.tables(table):
             elements = [element for element in each.elements if isinstance(element, cst.DictElement)]
-            # One that has an entry for ROCm has decided about the others.
+            # A table with an entry for ROCm has decided about the other entries.
             if any(ROCM.fullmatch(self.script.text(element.key)) for element in elements):
                 continue
             named = [element for element in elements if self.script.text(element.key) == key]
-            # A row has flags, libraries and more, each by a key of its own.
+            # A row has flags, libraries and more, each under its own key.
             for element in named if is_row and named else elements:
                 self._follow(element.value, use, split)
 
@@ -253,7 +254,7 @@ class _Following:
             self._follow(binding.value, use, split)
 
     def _follow_into_functions(self, name: cst.Name, use: str, split: bool) -> None:
-        """Follow what functions of the file put into a list that they are handed."""
+        """Follow the elements that functions of the file add to a list that they receive."""
         scope = self.script.scope(name, name.value)
         for other in self.script.named(name.value):
             argument = self.script.parent[other]
@@ -283,11 +284,11 @@ class _Following:
             if isinstance(item, cst.IfExp):
                 self._follow(item, use, False)
             elif isinstance(item, cst.Name) and self.script.written(item) is None:
-                # One of several, of which each is a flag by itself.
+                # One of several strings, each of which is a flag by itself.
                 self._follow(item, use, False)
 
     def _appended(self, call: cst.Call, use: str) -> None:
-        """Group an `x.append(…)` with those right before and after it: a flag and its value are often two calls."""
+        """Group an `x.append(…)` with adjacent ones: a flag and its value are often two calls."""
         assert isinstance(call.func, cst.Attribute)
         if not call.args:
             return
@@ -296,17 +297,23 @@ class _Following:
         if line is None or lone_call(line) is not call or call.func.attr.value != "append":
             self._group(call, "alone", (call.args[-1].value,), use)
             return
-        block = self.script.parent[line]
-        body = list(getattr(block, "body", ()))
-        first = last = body.index(line)
-        while first and self._appends(body[first - 1], receiver):
-            first -= 1
-        while last + 1 < len(body) and self._appends(body[last + 1], receiver):
-            last += 1
-        lines = tuple(body[first : last + 1])
+        lines = self._run(line, receiver)
         calls = [lone_call(each) for each in lines]
         items = tuple(each.args[0].value for each in calls if each is not None)
         self._group(lines[0], "appended", items, use, lines)
+
+    def _run(self, line: cst.SimpleStatementLine, receiver: str) -> tuple[cst.SimpleStatementLine, ...]:
+        """Return the lines right around one that append to the same list, that one included; found once for all."""
+        if line not in self._runs:
+            body = list(getattr(self.script.parent[line], "body", ()))
+            first = last = body.index(line)
+            while first and self._appends(body[first - 1], receiver):
+                first -= 1
+            while last + 1 < len(body) and self._appends(body[last + 1], receiver):
+                last += 1
+            run = tuple(body[first : last + 1])
+            self._runs.update(dict.fromkeys(run, run))
+        return self._runs[line]
 
     def _appends(self, line: cst.CSTNode, receiver: str) -> bool:
         call = lone_call(line)
@@ -314,7 +321,7 @@ class _Following:
 
 
 def _joined(node: cst.CSTNode) -> tuple[cst.BaseExpression, ...]:
-    """Return what an expression has the strings of."""
+    """Return the operands that an expression takes its strings from."""
     match node:
         case cst.BinaryOperation(operator=cst.Add()) | cst.BooleanOperation():
             return node.left, node.right

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where a Python build script passes flags to compilers and linkers: arguments, tables, environment variables.
 
-The flags are followed from there in `flag_groups`.
+`flag_groups` follows the flags from there.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ _OF_KEYWORD = {
 _NAMED_FLAGS = re.compile(
     r"_*(?:\w+_)?nvcc_?(?:\w+_)?(?:c?flags|args|opts|options)|(?:extra_)?cuda_c(?:xx)?flags", re.IGNORECASE
 )
-#: Variables of the environment that compilers and linkers of extensions get, and who reads them.
+#: Environment variables with flags for compilers and linkers of extensions, and their readers.
 _VARIABLES = {"CFLAGS": "host", "CXXFLAGS": "host", "CPPFLAGS": "host", "LDFLAGS": "link"}
 
 
 class Sink(NamedTuple):
-    """A value and its receiver: `nvcc`, `jit` and so on, as for `Group.uses`.
+    """A value and its receiver: `nvcc`, `jit` and so on, as in `Group.uses`.
 
     `split`: whether a string there is split into words. `appended`: whether `node` is a call that appends.
     """
@@ -48,7 +48,7 @@ class Sink(NamedTuple):
 
 
 def sinks(script: Script) -> Iterator[Sink]:
-    """Yield what arguments, tables and variables by such names hand on."""
+    """Yield the sinks in arguments, tables and variables with such names."""
     for node in script.nodes:
         match node:
             case cst.DictElement():
@@ -132,7 +132,7 @@ def _of_argument(script: Script, node: cst.Arg, keyword: str) -> Iterator[Sink]:
 
 
 def _is_given_by_name(script: Script, table: cst.CSTNode, depth: int = 0) -> bool:
-    """Say whether a table has the keywords of calls: `CUDAExtension(**table)`."""
+    """Return whether a table holds keyword arguments of calls: `CUDAExtension(**table)`."""
     match script.parent.get(table):
         case cst.Arg(star="**"):
             return True
@@ -147,13 +147,13 @@ def _is_given_by_name(script: Script, table: cst.CSTNode, depth: int = 0) -> boo
 
 
 def of_build_ext(script: Script, table: cst.CSTNode) -> bool:
-    """Say whether a table has the options of building extensions: `setup(options={"build_ext": …})`."""
+    """Return whether a table has the options of build_ext: `setup(options={"build_ext": …})`."""
     above = script.parent.get(table)
     return isinstance(above, cst.DictElement) and above.value is table and script.text(above.key) == "build_ext"
 
 
 def variables(script: Script) -> Iterator[Sink]:
-    """Yield what is put into variables of the environment that compilers get their flags from."""
+    """Yield the values of environment variables that compilers read flags from."""
     for node in script.nodes:
         match node:
             case (
@@ -169,9 +169,9 @@ def variables(script: Script) -> Iterator[Sink]:
 
 
 def _use_of(script: Script, variable: str) -> str:
-    """Return the receiver of an environment variable, if its name shows it, or ""."""
+    """Return the receiver of an environment variable if its name shows it, or ""."""
     if _NAMED_FLAGS.fullmatch(variable):
-        # One that the script itself reads, as nvcc does not.
+        # A variable that the script itself reads, not nvcc.
         name = rf"[\"']{re.escape(variable)}[\"']"
         read = rf"(?:environ\.get|getenv)\(\s*{name}|environ\[{name}\](?!\s*\+?=)"
         return "nvcc" if re.search(read, script.module.code) else ""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Gates that let nothing be built on ROCm, in a build script."""
+"""Conditions in a build script that keep an extension from being built on ROCm."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _HOME = re.compile(r"(?:\w+\.)*CUDA_HOME(?: (?:is not|!=) None)?")
 
 
 def gates(script: Script, kernels: bool) -> Iterator[Said]:
-    """Yield the conditions that keep an extension from being built on ROCm; `kernels`: whether there may be any."""
+    """Yield the conditions that keep an extension from being built on ROCm; `kernels`: whether it may have kernels."""
     yield from _homes(script)
     if kernels:
         yield from _not_hipified(script)
@@ -32,13 +32,15 @@ _OWN_CHOICE = re.compile(rb"\((\w[\w.]*)\.CUDAExtension if \1\.IS_HIP_EXTENSION 
 
 
 def _insists(script: Script, asked: cst.BaseExpression) -> bool:
-    """Say whether a search for nvcc ends the build, which is reported as a probe."""
+    """Return whether a failed search for nvcc ends the build, which is reported as a probe."""
     return isinstance(asked, cst.Call) and called(asked) in SEARCHES and insisted(script, asked)
 
 
 def _not_hipified(script: Script) -> Iterator[Said]:
-    """CppExtension compiles .cu files, but has PyTorch's hipify convert none, so they include what ROCm lacks."""
-    # What a first run has written is no choice of the script's.
+    """Report CppExtension with .cu files: PyTorch's hipify does not convert them, so they include headers that ROCm
+    lacks.
+    """
+    # A choice that an earlier run wrote is not the script's own.
     text = _OWN_CHOICE.sub(b"", script.source.text)
     if b"CUDAExtension" in text or not re.search(rb"\.cu[\"']", text):
         return
@@ -59,7 +61,7 @@ def _not_hipified(script: Script) -> Iterator[Said]:
 
 
 def _for_host(script: Script, call: cst.Call) -> bool:
-    """Say whether all sources of an extension are written out, and none has kernels."""
+    """Return whether all sources of an extension are literal and none has kernels."""
     sources = next((arg.value for arg in call.args if arg.keyword and arg.keyword.value == "sources"), None)
     if sources is None and len(call.args) > 1 and call.args[1].keyword is None:
         sources = call.args[1].value
@@ -70,7 +72,7 @@ def _for_host(script: Script, call: cst.Call) -> bool:
 
 
 def _homes(script: Script) -> Iterator[Said]:
-    """CUDA_HOME is None in a PyTorch for ROCm, where ROCM_HOME takes its place."""
+    """Port CUDA_HOME, which is None in a PyTorch for ROCm; ROCM_HOME takes its place."""
     if not re.search(rb"CUDAExtension|\bload(?:_inline)?\(|extra_cuda_cflags", script.source.text):
         return
     for name in (name for each in _home_names(script) for name in script.named(each)):
@@ -109,7 +111,7 @@ def _homes(script: Script) -> Iterator[Said]:
 
 
 def _kept(script: Script, home: cst.BaseExpression) -> cst.Name | None:
-    """Return the variable that CUDA_HOME is put into, if that is never anything else."""
+    """Return the variable that holds CUDA_HOME, if it never has another value."""
     match script.parent[home]:
         case cst.Assign(targets=[cst.AssignTarget(cst.Name() as target)], value=value) if value is home:
             pass
@@ -123,9 +125,9 @@ def _kept(script: Script, home: cst.BaseExpression) -> cst.Name | None:
 def _by_other_name(
     script: Script, home: cst.BaseExpression, kept: cst.Name, rocm: str, imported: list[Edit]
 ) -> Iterator[Said]:
-    """CUDA_HOME in a variable that conditions and paths are made of: on ROCm it is where ROCm is."""
+    """Port a variable with CUDA_HOME that conditions and paths use: on ROCm it becomes ROCm's folder."""
     above = script.parent[home]
-    # A walrus stands for what it gives its name to.
+    # A walrus stands for the name that it binds.
     places: list[cst.BaseExpression] = [above] if isinstance(above, cst.NamedExpr) else []
     places += [
         use
@@ -163,7 +165,7 @@ def _by_other_name(
 
 
 def _stops(script: Script, test: cst.BaseExpression) -> bool:
-    """Say whether the script stops by a condition."""
+    """Return whether the script stops on a condition."""
     above = script.parent[test]
     while isinstance(above, (cst.BooleanOperation, cst.UnaryOperation)):
         above = script.parent[above]
@@ -181,8 +183,7 @@ def _joined(script: Script, place: cst.BaseExpression) -> str:
 
 
 def _rocm_home(script: Script, home: cst.BaseExpression) -> tuple[str, list[Edit]]:
-    """Return how ROCM_HOME is spelled where this CUDA_HOME is, and the edits that import it; or "" if it is not
-    PyTorch's."""
+    """Return the name of ROCM_HOME beside this CUDA_HOME, and the edits that import it; "" if it is not PyTorch's."""
     if isinstance(home, cst.Attribute):
         module = script.code(home.value)
         return (f"{module}.ROCM_HOME", []) if _is_cpp_extension(script, home.value) else ("", [])
@@ -190,7 +191,7 @@ def _rocm_home(script: Script, home: cst.BaseExpression) -> tuple[str, list[Edit
     mine = _import_of_home(script, home)
     if mine is None:
         return "", []
-    # `except ImportError: CUDA_HOME = None`, where the other is None then, too.
+    # `except ImportError: CUDA_HOME = None`: the other name is None then, too.
     others = [each for each in script.bound(home) if not isinstance(each.node, cst.ImportFrom)]
     lines = [script.statement(each.node) for each in others]
     if not all(isinstance(each.value, cst.Name) and each.value.value == "None" for each in others) or None in lines:
@@ -198,7 +199,7 @@ def _rocm_home(script: Script, home: cst.BaseExpression) -> tuple[str, list[Edit
     if any(isinstance(script.parent[other], cst.ImportAlias) for other in script.named("ROCM_HOME")):
         return "ROCM_HOME", []
     text, span = script.source.text, script.source.span(mine.asname.name if mine.asname is not None else mine.name)
-    # As the names around it are laid out: one to a line, or after a blank.
+    # In the layout of the adjacent names: one per line, or after a blank.
     indent = text[script.source.line_start(span.start) : span.start]
     gap = b" " if indent.strip() else script.source.newline + indent
     edits = [Edit(Span(span.end, span.end), b"," + gap + b"ROCM_HOME")]
@@ -211,7 +212,7 @@ def _rocm_home(script: Script, home: cst.BaseExpression) -> tuple[str, list[Edit
 
 
 def _home_names(script: Script) -> list[str]:
-    """Return what PyTorch's CUDA_HOME is called in the script."""
+    """Return the names of PyTorch's CUDA_HOME in the script."""
     names = {"CUDA_HOME": None}
     for name in script.named("CUDA_HOME"):
         alias = script.parent[name]
@@ -221,7 +222,7 @@ def _home_names(script: Script) -> list[str]:
 
 
 def _import_of_home(script: Script, home: cst.Name) -> cst.ImportAlias | None:
-    """Return where a name is imported as PyTorch's CUDA_HOME, whatever else it is set to."""
+    """Return where a name is imported as PyTorch's CUDA_HOME, whatever else is assigned to it."""
     for binding in script.bound(home):
         statement = binding.node
         if (
@@ -238,7 +239,7 @@ def _import_of_home(script: Script, home: cst.Name) -> cst.ImportAlias | None:
 
 
 def _is_cpp_extension(script: Script, module: cst.BaseExpression) -> bool:
-    """Say whether an expression is PyTorch's module for building extensions, by its name or by an import."""
+    """Return whether an expression is PyTorch's module for building extensions, by its name or by an import."""
     if re.search(r"cpp_extension$|^(?:cpp_ext|ext|jit)$", script.code(module)):
         return True
     if not isinstance(module, cst.Name):
@@ -254,7 +255,7 @@ def _is_cpp_extension(script: Script, module: cst.BaseExpression) -> bool:
 
 
 def _rebound(script: Script, home: cst.Name) -> Iterator[Said]:
-    """A gate on a CUDA_HOME that is PyTorch's at first, and then something else."""
+    """Port a gate on a CUDA_HOME that is first PyTorch's and is then rebound."""
     use = script.parent[home]
     test = use if isinstance(use, cst.Comparison) and use.left is home else home
     if not _asked(script, home) and (test is home or script.code(use.comparisons[0].comparator) != "None"):  # type: ignore[attr-defined]
@@ -268,7 +269,7 @@ def _rebound(script: Script, home: cst.Name) -> Iterator[Said]:
 
 
 def _asked(script: Script, home: cst.BaseExpression) -> bool:
-    """Say whether the expression stands where only its truth matters."""
+    """Return whether only the truth of the expression matters at its place."""
     above = script.parent[home]
     if isinstance(above, (cst.If, cst.IfExp, cst.While, cst.Assert)):
         return above.test is home
@@ -280,7 +281,7 @@ def _asked(script: Script, home: cst.BaseExpression) -> bool:
 
 
 def _path(script: Script, home: cst.BaseExpression) -> bool:
-    """Say whether the expression is the beginning of a path."""
+    """Return whether the expression is the beginning of a path."""
     above = script.parent[home]
     if isinstance(above, cst.Arg):
         call = script.parent[above]
@@ -304,13 +305,13 @@ def _gate(
     imported: list[Edit],
     negated: bool | None,
 ) -> Iterator[Said]:
-    """Let a gate that asks for CUDA_HOME ask for ROCM_HOME as well, unless what it guards is about CUDA's files."""
+    """Make a gate on CUDA_HOME test ROCM_HOME as well, unless its body is about CUDA's files."""
     span = script.source.span(test)
     if _answered(script, test):
         return
     guarded, about_cuda = _guarded_by(script, test)
     if about_cuda or _names_unset(script, guarded):
-        # Better shut on ROCm, unless the extension is behind it too.
+        # The gate should stay shut on ROCm, unless the extension is also behind it.
         if any(_building(script, each) for each in guarded):
             message = (
                 "CUDA_HOME is None on ROCm, so the code behind this condition builds nothing there, and it asks "
@@ -333,7 +334,7 @@ def _gate(
 
 
 def _answered(script: Script, test: cst.BaseExpression) -> bool:
-    """Say whether the script has an answer for ROCm beside this test: `… or is_rocm`, `elif is_rocm:`."""
+    """Return whether the script has an alternative for ROCm beside this test: `… or is_rocm`, `elif is_rocm:`."""
     node: cst.CSTNode = test
     for above, child in script.ancestors(test):
         if isinstance(above, cst.BooleanOperation):
@@ -348,9 +349,9 @@ def _answered(script: Script, test: cst.BaseExpression) -> bool:
 
 
 def _guarded_by(script: Script, test: cst.BaseExpression) -> tuple[list[cst.CSTNode], bool]:
-    """Return what a gate on CUDA_HOME guards, and whether that is about CUDA's own files or its compiler.
+    """Return the code behind a gate on CUDA_HOME, and whether it is about CUDA's own files or compiler.
 
-    Paths below CUDA_HOME do not count where an extension is built with them: there they get their counterparts.
+    Paths below CUDA_HOME do not count where an extension is built with them: they get counterparts there.
     """
     guarded: list[cst.CSTNode] = []
     for above, child in script.ancestors(test):
@@ -372,12 +373,12 @@ def _guarded_by(script: Script, test: cst.BaseExpression) -> tuple[list[cst.CSTN
 
 
 def _stays_shut(script: Script, test: cst.BaseExpression) -> bool:
-    """Say whether a condition on CUDA_HOME is left as it is, as what it guards is about CUDA's files: false on ROCm."""
+    """Return whether a condition on CUDA_HOME stays as it is, because its body is about CUDA's files: false on ROCm."""
     return not _answered(script, test) and _guarded_by(script, test)[1]
 
 
 def left_out(script: Script, node: cst.CSTNode) -> bool:
-    """Say whether a gate on CUDA_HOME stays shut on ROCm and keeps it from `node`, and nothing is built there."""
+    """Return whether a gate on CUDA_HOME stays shut on ROCm and encloses `node`, and nothing is built inside."""
     for test, wanted in script.conditions(node):
         for home in _homes_of(script, test) if wanted else ():
             guarded, about_cuda = _guarded_by(script, home)
@@ -391,7 +392,7 @@ def left_out(script: Script, node: cst.CSTNode) -> bool:
 
 
 def _homes_of(script: Script, test: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
-    """Yield the conditions on CUDA_HOME without which `test` is false."""
+    """Yield the conditions on CUDA_HOME that `test` needs to be true."""
     if isinstance(test, cst.BooleanOperation) and isinstance(test.operator, cst.And):
         yield from _homes_of(script, test.left)
         yield from _homes_of(script, test.right)
@@ -400,7 +401,7 @@ def _homes_of(script: Script, test: cst.BaseExpression) -> Iterator[cst.BaseExpr
 
 
 def set_for_cuda(script: Script) -> dict[tuple[cst.CSTNode | None, str], str]:
-    """Return the names that are set only behind gates that stay shut on ROCm, by where they are known, and the gate."""
+    """Return the names that are set only behind gates that stay shut on ROCm, by scope, and the gate."""
     found = {}
     elsewhere = script.bound_elsewhere
     for (scope, name), bindings in script.bindings.items():
@@ -414,7 +415,7 @@ def set_for_cuda(script: Script) -> dict[tuple[cst.CSTNode | None, str], str]:
 
 
 def _gate_of(script: Script, node: cst.CSTNode) -> str | None:
-    """Return the condition on CUDA_HOME alone that a statement stands behind, if that stays shut on ROCm."""
+    """Return the condition on CUDA_HOME alone that encloses a statement, if it stays shut on ROCm."""
     for test, wanted in script.conditions(node):
         code = script.code(test)
         if wanted and _HOME.fullmatch(code) and _stays_shut(script, test):
@@ -423,7 +424,7 @@ def _gate_of(script: Script, node: cst.CSTNode) -> str | None:
 
 
 def _names_unset(script: Script, guarded: list[cst.CSTNode]) -> bool:
-    """Say whether what a gate guards needs what has no value on ROCm."""
+    """Return whether the body of a gate needs names that have no value on ROCm."""
     return any(
         script.scope(use, name) is scope and any(script.is_inside(use, each) for each in guarded)
         for scope, name in set_for_cuda(script)
@@ -432,7 +433,7 @@ def _names_unset(script: Script, guarded: list[cst.CSTNode]) -> bool:
 
 
 def _asks_nvcc(script: Script, node: cst.CSTNode, depth: int = 0) -> bool:
-    """Say whether the code, or a function of the script that it calls, asks nvcc or for CUDA's version."""
+    """Return whether the code, or a function of the script that it calls, asks nvcc or for CUDA's version."""
     code = script.code(node)
     if re.search(r"\bnvcc[\"' ]+,? *[\"']?(?:-V|--version)|\bversion\.cuda\b|/nvcc\b", code):
         return True
@@ -441,7 +442,7 @@ def _asks_nvcc(script: Script, node: cst.CSTNode, depth: int = 0) -> bool:
 
 
 def _skipped(script: Script, home: cst.BaseExpression) -> bool:
-    """Say whether a gate on CUDA_HOME that stays shut on ROCm keeps the build from coming here."""
+    """Return whether a gate on CUDA_HOME that stays shut on ROCm keeps the build from this place."""
     return any(
         _guarded_by(script, each)[1]
         for test, wanted in script.conditions(home)
@@ -458,5 +459,5 @@ def _whole(script: Script, name: cst.Name) -> cst.BaseExpression:
 
 
 def _building(script: Script, node: cst.CSTNode) -> bool:
-    """Say whether the code is about building for a GPU."""
+    """Return whether the code is about building for a GPU."""
     return bool(re.search(r"CUDAExtension|[\"']nvcc[\"']|WITH_CUDA|\.cu\b|extra_cuda_cflags", script.code(node)))

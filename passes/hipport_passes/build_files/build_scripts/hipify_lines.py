@@ -12,14 +12,14 @@ from hipport.syntax.python import Misplaced, Python, children
 if TYPE_CHECKING:
     import libcst as cst
 
-#: What builds with PyTorch, and so runs hipify.
+#: Modules that build with PyTorch, and so run hipify.
 BUILDS = re.compile(rb"\bCUDAExtension\b|\bcpp_extension\b[^#]*?\bload(?:_inline)?\b", re.DOTALL)
 
 
 def edit(source: Python, lines: str) -> tuple[Span, Edit] | None:
-    """Return what brings PyTorch's build in, and the edit that puts `lines` behind the imports that follow it.
+    """Return the import of PyTorch's build, and the edit that inserts `lines` after the imports.
 
-    None if nothing is seen to bring it in, or the script cannot be read.
+    None if the script has no such import, or cannot be read.
     """
     try:
         place = _place(source)
@@ -37,7 +37,7 @@ def edit(source: Python, lines: str) -> tuple[Span, Edit] | None:
 
 
 def _place(source: Python) -> tuple[Span, int, str] | None:
-    """Return what brings PyTorch's build in, where that and the imports after it end, and their indentation."""
+    """Return the import of PyTorch's build, the end of it and of the imports that follow, and their indentation."""
     import libcst as cst
 
     from hipport_passes.build_files.build_scripts.script import Script

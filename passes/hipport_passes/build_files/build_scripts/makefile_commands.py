@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The commands of a makefile, and the variables that are compilers or are for nvcc."""
+"""The commands of a makefile, and its variables that hold compilers or flags for nvcc."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _WORD = re.compile(
 NVCC = re.compile(r"(?:(?:[\w./-]|\$[({]\w+[)}])*/)?nvcc")
 _QUOTED = re.compile(rf"([\"'])({NVCC.pattern}|\$[({{]\w+[)}}])\1")
 _QUIET = re.compile(r"\$[({]\w[)}](?=\$[({]|nvcc|/)")
-# The compiler of NVIDIA's HPC SDK, and what it makes kernels of besides CUDA.
+# The compiler of NVIDIA's HPC SDK, and the sources besides CUDA that it makes kernels of.
 NVCPP = re.compile(NVCC.pattern.replace("nvcc", r"nvc\+\+"))
 _TARGET_REGIONS = re.compile(rb"(?<![\w-])-(?:mp=\S*gpu|acc\b)")
 
@@ -30,7 +30,7 @@ RELOCATABLE = re.compile(
     r"(?<!\S)(?:-dc|--device-c|-dw|--device-w|(?:-rdc|--?relocatable-device-code)(?:=|\s+)true|-fgpu-rdc)(?!\S)"
 )
 
-# What stands between the commands of a shell, and in front of one.
+# Separators of shell commands, and words in front of a command.
 _BETWEEN = frozenset(("&&", "||", ";", "|", "&"))
 _IN_FRONT = frozenset(("do", "then", "else", "if", "while", "until", "!", "{", "(", "time", "exec", "env", "ccache"))
 
@@ -50,7 +50,7 @@ class MakefileCommands:
         self.tools: dict[str, list[Span]] = defaultdict(list)
         self.relocatable = RELOCATABLE.search(source.text.decode("utf-8", "replace")) is not None
         self.cuda = _TARGET_REGIONS.search(source.text) is None
-        # Of each recipe line, what the rule above it needs.
+        # The prerequisites of the rule above each recipe line.
         self.needs: dict[MakeLine, str] = {}
         needs = ""
         for line in source.lines:
@@ -63,11 +63,11 @@ class MakefileCommands:
             for line in source.lines
             if line.kind == "assignment" and (self._calls(line) or WHICH.search(source[line.value]))
         }
-        # Variables in commands of nvcc, and what those are made of.
+        # Variables in commands of nvcc, and the variables in their values.
         self.for_nvcc: set[str] = set()
         texts = [self._text(line.value) for line in source.lines if line.kind == "recipe" and self._calls(line)]
         texts += [self._text(line.value) for line in source.lines if line.kind == "assignment" and self._calls(line)]
-        # In what is defined for `eval`, too, where the compiler may be written `$$(NVCC)`.
+        # Also in definitions for `eval`, where the compiler may be written `$$(NVCC)`.
         bodies = (self._text(line.value) for line in source.lines if line.kind == "define")
         texts += [text for text in bodies if self.compilers & set(COMPILER.findall(text)) or NVCC.search(text)]
         while texts:
@@ -87,7 +87,7 @@ class MakefileCommands:
         return self._text(Span(rule.span.start + last.end(), rule.span.end)).split("|")[0].split(";")[0]
 
     def _expanded(self, text: str) -> str:
-        """Return `text` with all that its variables may be, as far as it is written out."""
+        """Return `text` with all values that its variables may have, where they are literal."""
         for _ in range(8):
             expanded = COMPILER.sub(
                 lambda match: " ".join(self._text(each.value) for each in self.source.lines if each.name == match[1]),
@@ -104,34 +104,34 @@ class MakefileCommands:
             (match.group().decode("utf-8", "replace"), Span(*match.span()))
             for match in _WORD.finditer(self.source.text, span.start, span.end)
         ]
-        # What make itself takes off a command.
+        # Prefixes that make itself removes from a command.
         if line.kind == "recipe" and found:
             word, place = found.pop(0)
             bare = word.lstrip("@-+")
-            # `$(Q)`, which is @ or nothing.
+            # `$(Q)`, which is @ or empty.
             if quiet := _QUIET.match(bare):
                 bare = bare[quiet.end() :]
             if bare:
                 found.insert(0, (bare, Span(place.end - len(bare.encode()), place.end)))
-        # A shell takes the quotes off the compiler's name; what stands for it is several words.
+        # A shell removes the quotes from a compiler's name; its replacement is several words.
         for i, (word, place) in enumerate(found):
             first = not i or found[i - 1][0].endswith((";", "&&", "||"))
             if first and (quoted := _QUOTED.fullmatch(word)):
                 found[i] = (quoted[2], place)
-        # `$(EXEC) $(NVCC)`: nothing, or an echo where there is nothing to build with.
+        # `$(EXEC) $(NVCC)`: empty, or an echo where there is no compiler.
         while line.kind == "recipe" and len(found) > 1 and self._launches(found[0][0], found[1][0]):
             del found[0]
         return found
 
     def _launches(self, first: str, second: str) -> bool:
-        """Say whether the first word of a command is a variable in front of the compiler."""
+        """Return whether the first word of a command is a variable in front of the compiler."""
         variable, compiler = COMPILER.fullmatch(first), COMPILER.fullmatch(second)
         if variable is None or variable[1] in self.compilers:
             return False
         return compiler[1] in self.compilers if compiler else NVCC.fullmatch(second) is not None
 
     def _commands(self, line: MakeLine) -> list[list[tuple[str, Span]]]:
-        """Return the words of each of a recipe's commands, those of the shell left out; of another line, its words."""
+        """Return the words of each of a recipe's commands, without the shell's own; of another line, its words."""
         words = self._words(line)
         if line.kind != "recipe":
             return [words]
@@ -143,7 +143,7 @@ class MakefileCommands:
             ended = word.endswith(";") and word != ";"
             if ended:
                 word, span = word[:-1], Span(span.start, span.end - 1)
-            # What stands in front of a command: `do`, `NAME=value`.
+            # Words in front of a command: `do`, `NAME=value`.
             if commands[-1] or not (word in _IN_FRONT or _SET.match(word)):
                 commands[-1].append((word, span))
             if ended:
@@ -151,7 +151,7 @@ class MakefileCommands:
         return [command for command in commands if command]
 
     def _calls(self, line: MakeLine) -> bool:
-        """Say whether a command, or a value, begins with nvcc, or with a variable that does."""
+        """Return whether a command, or a value, begins with nvcc, or with a variable for it."""
         return any(self._called(line, words) for words in self._commands(line))
 
     def _called(self, line: MakeLine, words: Sequence[tuple[str, Span]]) -> bool:
@@ -163,23 +163,23 @@ class MakefileCommands:
         return self._nvcc(line, words)
 
     def _nvcc(self, line: MakeLine, words: Sequence[tuple[str, Span]]) -> bool:
-        """Say whether nvcc is named where a command is: what follows it are flags, or all that is left to add."""
+        """Return whether the words begin with nvcc where it is a command: flags follow, or nothing."""
         if not words or not (NVCC.fullmatch(words[0][0]) or (self.cuda and NVCPP.fullmatch(words[0][0]))):
             return False
         return line.kind == "recipe" or len(words) == 1 or words[1][0].startswith(("-", "$"))
 
     def _inputs(self, line: MakeLine, given: Sequence[str]) -> list[str]:
-        """Return the words of a command, with what `$<` and `$^` stand for, as far as it is written out."""
+        """Return the words of a command with the files for `$<` and `$^`, where they are literal."""
         needs = self._expanded(self.needs.get(line, "")).split()
         stand_for = needs if {"$^", "$?", "$+"}.intersection(given) else needs[:1] if "$<" in given else []
         return " ".join(self._expanded(word) for word in (*given, *stand_for)).split()
 
     def _tells(self, words: Sequence[tuple[str, Span]]) -> bool:
-        """Say whether nvcc alone has some of these options."""
+        """Return whether the words have options that only nvcc has."""
         return any(telling().fullmatch(word) for word, _ in words)
 
     def _meant(self, line: MakeLine) -> bool:
-        """Say whether an assignment is of what nvcc gets."""
+        """Return whether an assignment sets flags for nvcc."""
         return line.name in self.for_nvcc or _FOR_NVCC.search(line.name) is not None
 
     def _report(self, span: Span, kind: str, message: str) -> None:

@@ -23,7 +23,7 @@ ARCHS = "$(HIP_ARCHS:%=--offload-arch=%)"
 
 _STANDARD = re.compile(r"-(?:-)?std=(?:c|gnu)\+\+")
 
-# What nvcc, and hipcc, is told to do instead of linking.
+# Options that make nvcc and hipcc stop before linking.
 _NOT_LINKED = re.compile(
     r"-d?c|-dw|--(?:device-)?c(?:ompile)?|-dlink|-(?:ptx|cubin|fatbin|lib|E|M+D?)|-{1,2}version|-V|--help|-h"
 )
@@ -44,7 +44,7 @@ class MakefileFlags(MakefileCommands):
     def _ported(
         self, line: MakeLine, words: Sequence[tuple[str, Span]]
     ) -> tuple[dict[Span, bytes], list[FlagChange], list[str]] | None:
-        """Return what is put for the words of a command, or of an assignment, what changed, and what to say."""
+        """Return the replacements for the words of a command or an assignment, the changes, and the messages."""
         puts: dict[Span, bytes] = {}
         messages: list[str] = []
         calls, nvcc = self._called(line, words), self._nvcc(line, words)
@@ -64,10 +64,10 @@ class MakefileFlags(MakefileCommands):
         return puts, changes, messages
 
     def _c(self, line: MakeLine, words: Sequence[tuple[str, Span]], puts: dict[Span, bytes]) -> list[FlagChange]:
-        """Put what hipcc gets where nvcc gives C to the C compiler of the host, and return what changed.
+        """Port a command in which nvcc passes C to the host's C compiler, and return the changes.
 
-        nvcc keeps the standard of C++ from it. clang takes it for an error, and hipcc says only for C++ for which
-        platform HIP's headers are.
+        nvcc does not pass it the standard of C++. clang rejects that option for C, and hipcc names the platform for
+        HIP's headers only for C++.
         """
         given = [word for word, _ in words[1:]]
         kinds = {match[1] for name in self._inputs(line, given) if (match := _SOURCE.fullmatch(name))}
@@ -96,13 +96,13 @@ class MakefileFlags(MakefileCommands):
         return found
 
     def _links(self, line: MakeLine, words: Sequence[tuple[str, Span]], puts: dict[Span, bytes]) -> list[FlagChange]:
-        """Put what makes hipcc link kernels of several files, as nvcc does unasked, and return what changed."""
+        """Add the options to link kernels of several files, which nvcc does by default; return the changes."""
         inputs = self._inputs(line, [word for word, _ in words[1:]])
         given = " ".join(inputs)
         if not self.relocatable or any(_NOT_LINKED.fullmatch(part) for part in inputs):
             return []
         if any(map(_SOURCE.fullmatch, inputs)) and not any(".o" in part for part in inputs):
-            # clang links what it compiled.
+            # clang links what it compiled itself.
             return []
         first, place = words[0]
         hip = ("--hip-link",) if RELOCATABLE.search(given) else ("-fgpu-rdc", "--hip-link")
@@ -110,7 +110,7 @@ class MakefileFlags(MakefileCommands):
         return [FlagChange(0, 0, "rdc", ("linking",), ("linking", *hip), "nvcc does this by default", Certainty.SAFE)]
 
     def _changes(self, flags: Sequence[tuple[str, Span]], of: str, puts: dict[Span, bytes]) -> list[FlagChange]:
-        """Put what hipcc gets for flags, and return what changed."""
+        """Replace flags by hipcc's, and return the changes."""
         rest: list[tuple[str, Span]] = []
         found: list[FlagChange] = []
         new: tuple[str, ...]
@@ -168,7 +168,7 @@ class MakefileFlags(MakefileCommands):
 
 
 def prefixed(word: str) -> str | None:
-    """Return `$(addprefix -l,cublas m)` with ROCm's libraries; None where it has none of CUDA's, or one without."""
+    """Return `$(addprefix -l,cublas m)` with ROCm's libraries; None if none is CUDA's or one has no counterpart."""
     match = _WITH_PREFIX.fullmatch(word)
     names = match[2].split() if match else []
     found = [library(name) for name in names]
@@ -179,7 +179,7 @@ def prefixed(word: str) -> str | None:
 
 
 def _inside(word: str, rocm: tuple[int, int]) -> list[FlagChange]:
-    """Return what becomes of the flags in a function of make's: `$(if $(DEBUG),-G -g,-O3)`."""
+    """Translate the flags in a function of make: `$(if $(DEBUG),-G -g,-O3)`."""
     if not re.match(r"\$[({](?:if|or|and|filter|subst|foreach)[ \t]", word):
         return []
     flags = [each for each in re.split(r"[\s,(){}]+", word) if each.startswith("-")]

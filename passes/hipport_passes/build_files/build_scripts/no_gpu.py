@@ -2,8 +2,8 @@
 """Code that a build script skips where it sees no GPU, or no CUDA: on most machines that build for ROCm.
 
 A question (`torch.cuda.is_available()`, `shutil.which("nvcc")`) is followed through conditions, variables, loops,
-parameters and functions of the script to see whether it decides that kernels are built. What it decides otherwise, a
-flag or a message, is left alone.
+parameters and functions of the script to see whether it decides that kernels are built. If it only decides a flag or a
+message, it is left alone.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from hipport.core.edits import Edit
 from hipport.core.finding import Certainty
 from hipport.program.script_names import called
 from hipport.syntax.python import children
-from hipport_passes.build_files.build_scripts.script import NVCC, RUNS, Script
+from hipport_passes.build_files.build_scripts.script import NVCC, RUNS, Script, full_name, reads
 from hipport_passes.build_files.build_scripts.script_edits import Said
 
 _FOR_CMAKE = r"-D(?!CMAKE_)\w*CUDA\w*="
-#: What is built, or not: an extension for GPUs, a source of CUDA, the macro by which sources know, CMake's option.
+#: Signs of a build with kernels: a GPU extension, a CUDA source, the macro that sources test, CMake's option.
 _BUILDS = re.compile(rf"\bCUDAExtension\b|\.cu[\"']|[\"'](?:-D)?WITH_CUDA\b|{_FOR_CMAKE}")
-#: What raises where there is no GPU.
+#: Functions that raise where there is no GPU.
 _NEEDING = ("get_device_capability", "get_device_properties", "get_device_name", "current_device", "mem_get_info")
 _NEEDS_GPU = re.compile(rf"\b(?:{'|'.join(_NEEDING)})\(")
 _STOPS = re.compile(r"\braise\b|\bexit\(")
-#: Calls that return what they are given, as far as it matters here.
+#: Calls that return their argument, as far as it matters here.
 _THROUGH = {
     "bool",
     "int",
@@ -44,19 +44,19 @@ _THROUGH = {
     "str",
     "range",
 }
-# What hipport writes behind a question for a GPU.
+# The text that hipport writes behind a question for a GPU.
 _OWN_ANSWER = re.compile(r"(?:torch\.)?version\.hip is (?:not )?None|(?:not )?(?:[\w.]+\.)?IS_HIP_EXTENSION")
 _LOOKS = ("exists", "isdir", "isfile", "is_dir", "is_file", "lexists")
 _CUDA_PATH = re.compile(r"(?:^|/)(?:cuda(?:-[\d.]+)?|nvcc)(?:/|$)|NVIDIA GPU Computing Toolkit")
 _CUDA_VARIABLES = ("CUDA_HOME", "CUDA_PATH", "CUDA_ROOT", "CUDADIR")
-#: How a number of GPUs is compared, as text, and what it is where there are some.
+#: Comparisons of the number of GPUs, and their results where there are some.
 _COUNTED = {">0": True, ">=1": True, "!=0": True, "==0": False, "<1": False, "<=0": False}
 
 
 def unseen(script: Script, answered: Callable[[cst.BaseExpression], bool]) -> Iterator[Said]:
     """Yield the questions for a GPU or for CUDA's files that decide whether kernels are built.
 
-    `answered` says of a question whether the script has an answer for ROCm beside it.
+    `answered` tells whether the script has an answer for ROCm beside a question.
     """
     # CppExtension takes sources of CUDA, too.
     cpp = script.calls("CppExtension") and re.search(rb"\.cu[\"']", script.source.text)
@@ -64,7 +64,7 @@ def unseen(script: Script, answered: Callable[[cst.BaseExpression], bool]) -> It
         return
     settled: set[cst.CSTNode] = set()
     forced = re.search(rb"force_?(?:only_?)?cuda", script.source.text, re.IGNORECASE)
-    # What PyTorch itself counts them by has no other name on ROCm either.
+    # The functions in which PyTorch itself counts GPUs have the same names on ROCm.
     for question_of in ("torch.cuda.is_available", "torch.cuda.device_count", "torch._C._cuda_getDeviceCount"):
         for called_name in script.named(question_of.rpartition(".")[2]):
             call = _call_of(script, called_name, question_of)
@@ -99,9 +99,9 @@ def unseen(script: Script, answered: Callable[[cst.BaseExpression], bool]) -> It
 
 
 def openings(script: Script) -> Iterator[Said]:
-    """Let ROCm through where kernels are built if `torch.version.cuda` is something, and nobody has thought of ROCm.
+    """Let ROCm build kernels where the script asks for `torch.version.cuda` and does not consider ROCm.
 
-    What stands behind such a condition is then for both, and ported.
+    The code behind such a condition is then for both, and is ported.
     """
     if script.aware:
         return
@@ -135,7 +135,7 @@ def openings(script: Script) -> Iterator[Said]:
         yield said
 
 
-# What binds more than `or` does, or the same.
+# Operators that bind at least as tightly as `or`.
 _BINDING = (
     cst.BooleanOperation,
     cst.UnaryOperation,
@@ -151,7 +151,7 @@ _BINDING = (
 
 
 def _whole(script: Script, question: cst.BaseExpression) -> cst.CSTNode:
-    """Return the alternatives that a question is one of: `a or b or c`."""
+    """Return the whole `a or b or c` that a question is part of."""
     node: cst.CSTNode = question
     while isinstance(above := script.parent[node], cst.BooleanOperation) and isinstance(above.operator, cst.Or):
         node = above
@@ -159,7 +159,7 @@ def _whole(script: Script, question: cst.BaseExpression) -> cst.CSTNode:
 
 
 def _is_guard(script: Script, node: cst.CSTNode) -> bool:
-    """Say whether what is in a statement is only reached with a GPU, or copes."""
+    """Return whether the body of a statement runs only with a GPU, or handles its absence."""
     match node:
         case cst.If(test=test) | cst.IfExp(test=test) | cst.While(test=test) | cst.For(iter=test):
             return re.search(r"is_available|device_count|getDeviceCount", script.code(test)) is not None
@@ -167,7 +167,7 @@ def _is_guard(script: Script, node: cst.CSTNode) -> bool:
 
 
 def _asks_unguarded(script: Script, function: cst.FunctionDef) -> bool:
-    """Say whether a function asks the GPU without a look whether there is one."""
+    """Return whether a function asks the GPU without a check that there is one."""
     for call in (call for name in _NEEDING for call in script.calls(name)):
         for above, _ in script.ancestors(call):
             if above is function:
@@ -198,7 +198,7 @@ def _asked_gpu(script: Script, call: cst.Call, needs_gpu: bool, forced: bool) ->
 
 
 def _opened_before(script: Script, call: cst.Call) -> Iterator[Said]:
-    """Yield what is to be said where an earlier run has let ROCm through, and upstream asks the GPU behind it since."""
+    """Yield the findings where an earlier run let ROCm through, and upstream has since added code that asks the GPU."""
     whole, _ = _question(script, call)
     above = script.parent[whole]
     if not isinstance(above, cst.BooleanOperation) or above.left is not whole:
@@ -215,7 +215,7 @@ def _opened_before(script: Script, call: cst.Call) -> Iterator[Said]:
 
 
 def _or_rocm(script: Script, said: Said, whole: cst.BaseExpression, there: bool) -> bool:
-    """Have `said` ask for ROCm beside a question, which is `there` where it is answered by yes; False if it cannot."""
+    """Add a test for ROCm beside a question, whose answer is `there` on a GPU; return False if that is impossible."""
     asked = script.asked(whole)
     if asked is None:
         return False
@@ -235,7 +235,7 @@ def _or_rocm(script: Script, said: Said, whole: cst.BaseExpression, there: bool)
 
 
 def _asking(script: Script, question: cst.BaseExpression) -> list[cst.Call]:
-    """Return what calls a function that tries to run nvcc, and says nothing else than whether it could."""
+    """Return the calls of a function that tries to run nvcc, and only returns whether that succeeded."""
     function = script.function(question)
     if function is None or not (isinstance(question, cst.Call) and called(question) in RUNS):
         return []
@@ -249,7 +249,7 @@ def _asking(script: Script, question: cst.BaseExpression) -> list[cst.Call]:
 
 
 def _by_variable(script: Script, question: cst.BaseExpression, trail: _Trail) -> list[Said] | None:
-    """Let ROCm be reason enough where a variable of CUDA's is asked for; None where a person must say."""
+    """Let ROCm pass where a variable of CUDA's is asked for; None where a person must decide."""
     there: bool | None = None
     if isinstance(question, cst.Comparison):
         there = isinstance(question.comparisons[0].operator, cst.In)
@@ -266,7 +266,7 @@ def _by_variable(script: Script, question: cst.BaseExpression, trail: _Trail) ->
     ]
     uses = any(re.search(rf"\b{name}\b|\bnvcc[\"']*,", script.code(each)) for each in behind)
     if uses and not any(re.search(r"Extension\(|\.cu\b|WITH_CUDA", script.code(each)) for each in behind):
-        return []  # Where CUDA is, is handed on, and that is all.
+        return []  # The location of CUDA is only passed on.
     said = Said(script.source.span(question), "cuda_only", "", Certainty.REVIEW)
     if uses or trail.needs_gpu or there is None or not _or_rocm(script, said, question, there):
         return None
@@ -287,7 +287,7 @@ def _by_nvcc(script: Script, call: cst.Call) -> Said:
 
 
 def _question(script: Script, call: cst.Call) -> tuple[cst.BaseExpression, bool | None]:
-    """Return the whole question, and its answer where there is a GPU: None if that is not clear."""
+    """Return the whole question, and its answer where there is a GPU: None if that is unclear."""
     above = script.parent[call]
     if isinstance(above, cst.Comparison):
         if above.left is not call or len(above.comparisons) != 1:
@@ -298,7 +298,7 @@ def _question(script: Script, call: cst.Call) -> tuple[cst.BaseExpression, bool 
         else:
             there = _COUNTED.get(compared)
         return above, there
-    # A number is passed on as such, unless it is only asked whether it is one.
+    # A number is passed on as a number, unless only its truth is tested.
     asked = isinstance(above, (cst.If, cst.IfExp, cst.BooleanOperation, cst.UnaryOperation, cst.Assert))
     if isinstance(above, cst.Arg):
         asked = called(outer) == "bool" if isinstance(outer := script.parent[above], cst.Call) else False
@@ -306,14 +306,14 @@ def _question(script: Script, call: cst.Call) -> tuple[cst.BaseExpression, bool 
 
 
 def _of_cuda(script: Script) -> Iterator[tuple[cst.BaseExpression, str]]:
-    """Yield what asks for CUDA's files, its compiler, its driver or its variables, with a word for it."""
+    """Yield questions for CUDA's files, compiler, driver or variables, with a word for each."""
     for node in script.nodes:
         match node:
             case cst.Call():
                 if word := _called_of_cuda(script, node):
                     yield node, word
             case cst.Attribute(attr=cst.Name("cuda")) if full_name(script, node) == "torch.version.cuda":
-                # Others are opened for ROCm; here it is None, and that is coped with.
+                # Others are opened for ROCm; here it is None, and the script handles that.
                 if _tried(script, node):
                     yield node, "PyTorch's CUDA release"
             case cst.Comparison(
@@ -327,7 +327,7 @@ def _of_cuda(script: Script) -> Iterator[tuple[cst.BaseExpression, str]]:
 
 
 def _called_of_cuda(script: Script, call: cst.Call) -> str:
-    """Return a word for what a call asks for, if that is CUDA's; "" if it is not."""
+    """Return a word for the part of CUDA that a call asks for; "" if it asks for none."""
     function = called(call)
     first = script.text(call.args[0].value) if call.args else ""
     if function in ("which", "find_executable") and call.args:
@@ -348,7 +348,7 @@ def _called_of_cuda(script: Script, call: cst.Call) -> str:
 
 
 def _tried(script: Script, call: cst.BaseExpression) -> cst.Try | None:
-    """Return the `try` whose handlers, which continue, say that what is called is not there."""
+    """Return the `try` around a call whose handlers continue without the command."""
     for above, child in script.ancestors(call):
         if isinstance(above, cst.Try):
             goes_on = child is above.body and not any(script.stops(each.body) for each in above.handlers)
@@ -369,7 +369,7 @@ def _receiver(script: Script, call: cst.Call) -> str:
 
 
 def _path(script: Script, node: cst.BaseExpression, depth: int = 0) -> str:
-    """Return a path that is put together, as far as it is known; what a variable of the environment is otherwise."""
+    """Return a path that is put together, as far as it is known; for an environment variable, its default."""
     match node:
         case cst.Call(args=[*arguments]) if called(node) in ("join", "joinpath", "Path") and arguments and depth < 6:
             return "/".join(_path(script, each.value, depth + 1) for each in arguments)
@@ -386,39 +386,22 @@ def _path(script: Script, node: cst.BaseExpression, depth: int = 0) -> str:
 
 
 def _call_of(script: Script, name: cst.Name, function: str) -> cst.Call | None:
-    """Return the call of a function of PyTorch by this name, however it was imported."""
+    """Return the call of a function of PyTorch with this name, whatever import it uses."""
     above = script.parent[name]
     func: cst.BaseExpression = above if isinstance(above, cst.Attribute) and above.attr is name else name
     call = script.parent[func]
     return call if isinstance(call, cst.Call) and call.func is func and full_name(script, func) == function else None
 
 
-def full_name(script: Script, node: cst.BaseExpression) -> str:
-    """Return a dotted name as it is without the script's imports: `is_available` may be `torch.cuda.is_available`."""
-    if isinstance(node, cst.Attribute):
-        return f"{full_name(script, node.value)}.{node.attr.value}"
-    if not isinstance(node, cst.Name):
-        return ""
-    found = script.bound(node)
-    if len(found) == 1 and isinstance(found[0].node, (cst.ImportFrom, cst.Import)):
-        statement = found[0].node
-        for alias in () if isinstance(statement.names, cst.ImportStar) else statement.names:
-            known = alias.asname.name if alias.asname else alias.name
-            if script.code(known) == node.value:
-                module = (
-                    f"{script.code(statement.module)}."
-                    if isinstance(statement, cst.ImportFrom) and statement.module
-                    else ""
-                )
-                return module + script.code(alias.name)
-    return node.value
-
-
 class _Trail:
-    """The paths that the answer to a question takes in a script."""
+    """The paths along which the answer to a question spreads in a script."""
 
     def __init__(self, script: Script) -> None:
         self.script = script
+        #: What was found from variables on, once for all questions: whether it decides, and needs a GPU.
+        self._known = script.from_variables
+        self._passed: set[tuple[cst.CSTNode | None, str]] = set()
+        self._is_of_variable = False
         #: Whether a branch that builds also asks the GPU.
         self.needs_gpu = False
         self._left: list[cst.CSTNode] = []
@@ -426,29 +409,43 @@ class _Trail:
         self._found = False
 
     def decides(self, question: cst.BaseExpression) -> bool:
-        """Say whether it decides that kernels are built, or that the build continues."""
+        """Return whether it decides that kernels are built, or that the build continues."""
         self._left.append(question)
         runs = isinstance(question, cst.Call) and called(question) in RUNS
         if (runs or isinstance(question, cst.Attribute)) and (tried := _tried(self.script, question)):
-            # The answer is where the program continues.
+            # The answer shows in which block the program continues.
             after = [tried.orelse] if tried.orelse is not None else []
             self._branches([tried.body, *(handler.body for handler in tried.handlers), *after])
+        self._go_on()
+        return self._found
+
+    def _go_on(self) -> None:
         while self._left:
             node = self._left.pop()
             if node not in self._seen:
                 self._seen.add(node)
                 self._go(node)
-        return self._found
+
+    def _from(self, key: tuple[cst.CSTNode | None, str]) -> tuple[bool, bool]:
+        """Return what is found from all places where a variable is read."""
+        if key not in self._known:
+            trail = _Trail(self.script)
+            trail._is_of_variable = True
+            trail._passed.add(key)
+            trail._left += reads(self.script, key)
+            trail._go_on()
+            self._known[key] = trail._found, trail.needs_gpu
+        return self._known[key]
 
     def _go(self, node: cst.CSTNode) -> None:
-        """Go from an expression that depends on the answer to what depends on it."""
+        """Follow an expression that depends on the answer to the code that depends on it."""
         for above, child in self.script.ancestors(node):
             self._leads_on(above, child)
             if self._ends(above):
                 return
 
     def _leads_on(self, above: cst.CSTNode, child: cst.CSTNode) -> None:
-        """Take note of what depends on an answer that `child` has a part in."""
+        """Record the code that depends on an answer of which `child` is a part."""
         script = self.script
         match above:
             case cst.If() | cst.While() if child is above.test:
@@ -476,21 +473,21 @@ class _Trail:
                 self._argument(call, above)
 
     def _ends(self, above: cst.CSTNode) -> bool:
-        """Say whether what is around `above` no longer has the answer."""
+        """Return whether the code around `above` no longer has the answer."""
         if not isinstance(above, cst.Arg):
             return isinstance(above, (cst.BaseCompoundStatement, cst.Lambda, cst.BaseSmallStatement))
         call = self.script.parent[above]
         if not isinstance(call, cst.Call):
             return True
-        # What a variable of the environment is without being set.
+        # The default of an environment variable.
         otherwise = called(call) in ("getenv", "get") and call.args[0] is not above
         return called(call) not in _THROUGH and not otherwise
 
     def _goes_on(self, guard: cst.CSTNode) -> None:
-        """Look at what comes after a statement that stops the build where there is no GPU: it may count on one."""
+        """Look at the code after a statement that stops the build where there is no GPU: it may rely on one."""
         script = self.script
         while isinstance(above := script.parent[guard], cst.If) and above.orelse is guard:
-            guard = above  # what comes after an `elif` comes after all of them
+            guard = above  # The code after an `elif` follows all of its branches.
         block = script.parent[guard]
         beside: list[cst.CSTNode] = list(block.body) if isinstance(block, (cst.Module, cst.IndentedBlock)) else []
         after = set(beside[beside.index(guard) + 1 :]) if guard in beside else set()
@@ -518,7 +515,7 @@ class _Trail:
             for word in set(re.findall(r"\b(\w+)\(", code)) & script.functions.keys():
                 code += script.code(script.functions[word])
             needs = _NEEDS_GPU.search(code) is not None
-            # What is too old a GPU stops the build as well, and is no matter of whether there is one.
+            # Too old a GPU stops the build as well, but that does not depend on whether there is one.
             if _BUILDS.search(code) or (_STOPS.search(code) and script.calls("setup") and not needs):
                 self._found = True
             asks = asks or needs
@@ -529,7 +526,7 @@ class _Trail:
                 node = inside.pop()
                 inside += children(node)
                 match node:
-                    # What is worked out from the GPU's own numbers is which one it is, not whether to build.
+                    # A value computed from the GPU's properties tells which GPU it is, not whether to build.
                     case cst.Assign() if not asks or isinstance(node.value, cst.Name):
                         for target in node.targets:
                             self._variables(target.target)
@@ -543,7 +540,7 @@ class _Trail:
                         self._variables(receiver)
 
     def _variables(self, target: cst.BaseExpression) -> None:
-        """Go on from all places where what is assigned to is read."""
+        """Follow an assigned variable to all places that read it."""
         script = self.script
         match target:
             case cst.Tuple() | cst.List():
@@ -552,14 +549,17 @@ class _Trail:
             case cst.Subscript():
                 self._variables(target.value)
             case cst.Name():
-                scope = script.scope(target, target.value)
-                self._left += [
-                    each
-                    for each in script.named(target.value)
-                    if script.scope(each, target.value) is scope
-                    and not (isinstance(above := script.parent[each], cst.Attribute) and above.attr is each)
-                    and not (isinstance(above, cst.Arg) and above.keyword is each)
-                ]
+                key = (script.scope(target, target.value), target.value)
+                if key in self._passed:
+                    return
+                self._passed.add(key)
+                # What one variable leads to may lead back to it: only from a question on it is looked up.
+                if self._is_of_variable and key not in self._known:
+                    self._left += reads(script, key)
+                    return
+                found, needs_gpu = self._from(key)
+                self._found |= found
+                self.needs_gpu |= needs_gpu
             case cst.Attribute():
                 self._left += [
                     above
@@ -573,7 +573,7 @@ class _Trail:
             self._left += self.script.calls(function.name.value)
 
     def _argument(self, call: cst.Call, argument: cst.Arg) -> None:
-        """Go on in a function of the script that is handed the answer."""
+        """Follow the answer into a function of the script that receives it."""
         script = self.script
         keyword = argument.keyword.value if argument.keyword is not None else ""
         plain = [each for each in call.args if each.keyword is None and not each.star]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Probes of nvcc and of what it builds for, in a build script: questions that have no answer on ROCm."""
+"""Questions of a build script about nvcc and its targets that have no answer on ROCm."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ def probes(script: Script) -> Iterator[Said]:
 
 
 def _asked_for_flags(script: Script) -> Iterator[Said]:
-    """Yield the questions for the flags that PyTorch gives nvcc for architectures: there are none on ROCm."""
+    """Yield the questions for PyTorch's nvcc flags for architectures: there are none on ROCm."""
     for call in (*script.calls("get_gencode_flags"), *script.calls("_get_cuda_arch_flags")):
         if not script.runs(call).both or called(call) in script.functions:
             continue
         chain: cst.CSTNode = call
         text = b'""'
-        # The whole of `cuda.get_gencode_flags().replace(…).split()`
+        # All of `cuda.get_gencode_flags().replace(…).split()`.
         while isinstance(method := script.parent[chain], cst.Attribute) and isinstance(
             outer := script.parent[method], cst.Call
         ):
@@ -59,7 +59,7 @@ def _asked_for_flags(script: Script) -> Iterator[Said]:
 
 
 def _runs_of_nvcc(script: Script) -> Iterator[Said]:
-    """Yield the runs of nvcc that are no compilation: what is asked of it."""
+    """Yield the runs of nvcc that query it and compile nothing."""
     for name in RUNS:
         for call in script.calls(name):
             if script.runs_nvcc(call) and script.runs(call).both and not _expected(script, call):
@@ -74,7 +74,7 @@ def _runs_of_nvcc(script: Script) -> Iterator[Said]:
 
 
 def _searches_for_nvcc(script: Script) -> Iterator[Said]:
-    """Yield where the script stops if nvcc is not on the path."""
+    """Yield the places where the script stops if nvcc is not on the path."""
     for name in SEARCHES:
         for call in script.calls(name):
             argument = script.text(call.args[0].value) if call.args else ""
@@ -84,7 +84,7 @@ def _searches_for_nvcc(script: Script) -> Iterator[Said]:
 
 
 def _arch_lists(script: Script) -> Iterator[Said]:
-    """Yield where the script first sets TORCH_CUDA_ARCH_LIST: what is said of one is true of all."""
+    """Yield the place where the script first sets TORCH_CUDA_ARCH_LIST; the finding covers all such places."""
     for node in script.nodes:
         match node:
             case cst.Assign(targets=[cst.AssignTarget(cst.Subscript() as target)], value=value) if (
@@ -107,7 +107,7 @@ def _arch_lists(script: Script) -> Iterator[Said]:
 
 
 def _answer(script: Script, call: cst.Call) -> Said | None:
-    """Answer for nvcc where only its release is asked, as `torch.version.cuda` is elsewhere; None where that is not."""
+    """Answer for nvcc where only its release is asked, as `torch.version.cuda` is elsewhere; else None."""
     name = called(call)
     command = call.args[0].value
     listed = command.elements if isinstance(command, (cst.List, cst.Tuple)) else ()
@@ -118,7 +118,7 @@ def _answer(script: Script, call: cst.Call) -> Said | None:
     node: cst.BaseExpression = call
     text = name in ("getoutput", "popen")
     if name in ("run", "popen"):
-        # `.stdout` of what was run, `.read()` of a pipe; what else is asked of these has no answer here.
+        # `.stdout` of a run, `.read()` of a pipe; other attributes have no answer here.
         above = script.parent[call]
         if not isinstance(above, cst.Attribute) or above.attr.value != ("stdout" if name == "run" else "read"):
             return None
@@ -138,7 +138,7 @@ def _answer(script: Script, call: cst.Call) -> Said | None:
                 return None
             text = text or value != "False"
     if any(isinstance(above, cst.FormattedString) for above, _ in script.ancestors(call)):
-        return None  # where no backslash may stand
+        return None  # A backslash is not allowed here.
     version = f'{"" if text else "b"}"{NVCC_SAID}\\n"'
     message = (
         f"asks nvcc for its release, which ROCm does not have: HIP counts as CUDA {ASSUMED} here; assumes that the "
@@ -151,7 +151,7 @@ def _answer(script: Script, call: cst.Call) -> Said | None:
 
 
 def _device_links(script: Script) -> Iterator[Said]:
-    """Yield the extensions whose device code nvcc links in a step of its own, which there is for CUDA only."""
+    """Yield the extensions whose device code nvcc links in a separate step, which exists for CUDA only."""
     for node in script.nodes:
         match node:
             case cst.Arg(keyword=cst.Name("dlink"), value=cst.Name("True")):
@@ -169,11 +169,11 @@ def _device_links(script: Script) -> Iterator[Said]:
 
 
 def _expected(script: Script, call: cst.Call) -> bool:
-    """Say whether the script copes with there being no nvcc: it is tried, compared, or behind a shut gate."""
+    """Return whether the script handles a missing nvcc: by a `try`, a comparison or a shut gate."""
     for above, child in script.ancestors(call):
         if isinstance(above, (cst.Try, cst.TryStar)) and child is above.body:
             return not all(_ends(handler.body) for handler in above.handlers)
-        # Its exit status, not what it says.
+        # Its exit status, not its output.
         if isinstance(above, cst.Comparison) and (child is call or script.code(child).endswith(".returncode")):
             return not script.insists_on(call)
         if isinstance(above, cst.FunctionDef):
@@ -183,7 +183,7 @@ def _expected(script: Script, call: cst.Call) -> bool:
 
 
 def _ends(body: cst.BaseSuite) -> bool:
-    """Say whether a handler of errors ends in raising one."""
+    """Return whether a handler of errors raises one in the end."""
     last = body.body[-1] if body.body else None
     if isinstance(last, cst.SimpleStatementLine):
         last = last.body[-1]
@@ -203,7 +203,7 @@ def _guarded(script: Script, node: cst.CSTNode) -> bool:
 
 
 def insisted(script: Script, call: cst.Call) -> bool:
-    """Say whether the script raises or exits because of what the call returned."""
+    """Return whether the script raises or exits because of the result of the call."""
     above = script.parent[call]
     asked = [call] if not isinstance(above, cst.Assign) else script.named(script.code(above.targets[0].target))
     for node in script.nodes:

@@ -7,7 +7,7 @@ import re
 
 from hipport_passes.build_files.nvcc_flags import CUDA_FOLDER, library
 
-# How setuptools takes each apart (build_ext.finalize_options, setuptools 80).
+# How setuptools splits each value (build_ext.finalize_options, setuptools 80).
 _PARTS = {
     "define": re.compile(r"[^,]+"),
     "include_dirs": re.compile(r"[^:;\s]+"),
@@ -19,7 +19,7 @@ _OLD_ABI = re.compile(r"_GLIBCXX_USE_CXX11_ABI=0")
 
 
 def changed(option: str, value: str) -> list[str]:
-    """Return what becomes of the parts of an option of build_ext on ROCm, for those that do not stay."""
+    """Return the parts of a build_ext option on ROCm, for the parts that change."""
     said = []
     for part in _PARTS[option].findall(value) if option in _PARTS else ():
         part = part.strip()

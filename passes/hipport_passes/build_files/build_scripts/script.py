@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A Python script's tree, with what is known of its names, its branches, its loops and what functions are given.
+"""A Python script's tree with its names, branches, loops and the arguments of its functions.
 
 Nothing is run. Values are followed by name within a file.
 """
@@ -15,32 +15,34 @@ from hipport.program.script_names import called
 from hipport.syntax.python import Python
 from hipport_passes.build_files.build_scripts.script_conditions import Conditions
 
-#: The name of nvcc in a command, or the beginning of one.
+#: nvcc as a command, or at the beginning of one.
 NVCC = re.compile(r"(?:.*[/\\\s])?nvcc(?:\.exe)?(?:\s.*)?", re.DOTALL)
 #: Functions that run a command.
 RUNS = ("check_output", "check_call", "run", "call", "Popen", "getoutput", "getstatusoutput", "popen", "system")
-#: Functions that pass on what they are given, item by item.
+#: Functions that pass on their argument, item by item.
 THROUGH = {"list", "tuple", "set", "sorted", "reversed", "deepcopy", "copy", "chain", "filter", "map", "fromkeys"}
 _WRITTEN = (cst.SimpleString, cst.ConcatenatedString, cst.FormattedString, cst.BinaryOperation, cst.Call)
 
 
 class Script(Conditions):
-    """A build script's tree, with what is known of its names, its branches and the strings in it."""
+    """A build script's tree with its names, branches and strings."""
 
     def __init__(self, source: Python) -> None:
         super().__init__(source)
         #: The names of the modules in the tree.
         self.modules: frozenset[str] = frozenset()
+        #: By a variable, whether what it has decides that kernels are built, and whether that needs a GPU.
+        self.from_variables: dict[tuple[cst.CSTNode | None, str], tuple[bool, bool]] = {}
 
     def key(self, node: cst.Subscript) -> str:
-        """Return the string that something is subscripted with, or ""."""
+        """Return the string in a subscript, or ""."""
         match node.slice:
             case [cst.SubscriptElement(slice=cst.Index(value=key))]:
                 return self.text(key)
         return ""
 
     def written(self, name: cst.Name) -> cst.BaseExpression | None:
-        """Return the one expression that a variable is set to, if it is one that makes a string."""
+        """Return the one expression that a variable is set to, if it makes a string."""
         found = self.bound(name)
         value = found[0].value if len(found) == 1 and found[0].how == "is" else None
         return value if isinstance(value, _WRITTEN) else None
@@ -48,7 +50,7 @@ class Script(Conditions):
     # Runs of nvcc
 
     def runs_nvcc(self, call: cst.Call) -> bool:
-        """Say whether a call of one of RUNS runs nvcc."""
+        """Return whether a call of one of RUNS runs nvcc."""
         if not call.args or self.by_notebook(call):
             return False
         command = call.args[0].value
@@ -57,7 +59,7 @@ class Script(Conditions):
         return self._is_nvcc(command)
 
     def _is_nvcc(self, command: cst.BaseExpression, depth: int = 0) -> bool:
-        """Say whether a command is nvcc, written there or in the variable that it names."""
+        """Return whether a command is nvcc, as a literal or in a variable."""
         if NVCC.fullmatch(self.text(command)):
             return True
         match command:
@@ -75,7 +77,7 @@ class Script(Conditions):
         return False
 
     def is_compared(self, node: cst.CSTNode) -> bool:
-        """Say whether the value is a part of a comparison where it stands."""
+        """Return whether the value is an operand of a comparison."""
         for above, _ in self.ancestors(node):
             if isinstance(above, (cst.Comparison, cst.ComparisonTarget)):
                 return True
@@ -97,7 +99,7 @@ class Script(Conditions):
         return None
 
     def made_in_loop(self, node: cst.CSTNode) -> Iterator[str]:
-        """Yield the strings that a comprehension makes of the words that it goes through, as far as they are known."""
+        """Yield the strings that a comprehension makes from its words, as far as they are known."""
         if not isinstance(node, (cst.ListComp, cst.GeneratorExp, cst.SetComp)):
             return
         loop, elt = node.for_in, node.elt
@@ -123,7 +125,7 @@ class Script(Conditions):
     def gone_through(
         self, iterated: cst.CSTNode | None, path: tuple[int, ...] | None, depth: int = 0
     ) -> Iterator[cst.BaseExpression]:
-        """Yield what stands at `path` in each of the rows that a loop goes through, as far as they are written out."""
+        """Yield the value at `path` in each row that a loop iterates over, as far as the rows are literal."""
         if path is None or depth > 4:
             return
         match iterated:
@@ -147,7 +149,7 @@ class Script(Conditions):
                 yield from self.gone_through(value, path, depth + 1)
 
     def _gone_through_name(self, name: cst.Name, path: tuple[int, ...], depth: int) -> Iterator[cst.BaseExpression]:
-        """Yield what stands at `path` in the rows of a list that has a name, and in those that are appended to it."""
+        """Yield the value at `path` in the rows of a named list, and in those that are appended to it."""
         for binding in self.bound(name):
             if binding.how == "is":
                 yield from self.gone_through(binding.value, path, depth + 1)
@@ -159,7 +161,7 @@ class Script(Conditions):
                 yield value
 
     def _in_tables(self, table: cst.BaseExpression, path: tuple[int, ...]) -> Iterator[cst.BaseExpression]:
-        """Yield what stands at `path` in the values of a table, or of each that a name may stand for."""
+        """Yield the value at `path` in the entries of a table, or of each table that a name may mean."""
         tables = [table]
         if isinstance(table, cst.Name):
             tables = [each.value for each in self.bound(table) if each.how == "is" and each.value is not None]
@@ -169,14 +171,14 @@ class Script(Conditions):
                     yield value
 
     def only_adds(self, loop: cst.For) -> bool:
-        """Say whether a loop does nothing with its variable but to add it to lists."""
+        """Return whether a loop only adds its variable to lists."""
         return isinstance(loop.target, cst.Name) and all(map(self._adds, self.in_body(loop, loop.target.value)))
 
     def in_body(self, loop: cst.For, name: str) -> list[cst.Name]:
         return [use for use in self.named(name) if any(each is loop.body for each, _ in self.ancestors(use))]
 
     def _adds(self, name: cst.Name) -> bool:
-        """Say whether a name stands in `x.append(name)`, `x += [name]` and the like, and nowhere else."""
+        """Return whether a use of a name is in `x.append(name)`, `x += [name]` and the like."""
         above = self.parent[name]
         in_list = isinstance(above, cst.Element)
         if in_list:
@@ -189,7 +191,7 @@ class Script(Conditions):
         return isinstance(call, cst.Call) and called(call) in adding
 
     def tables(self, node: cst.CSTNode | None, depth: int = 0) -> Iterator[tuple[cst.Dict, bool]]:
-        """Yield the tables that an expression may be, and whether each is one of a table's entries."""
+        """Yield the tables that an expression may be, and whether each is an entry of another table."""
         match node:
             case cst.Dict():
                 yield node, depth > 0
@@ -206,10 +208,10 @@ class Script(Conditions):
                     for element in table.elements:
                         yield from self.tables(element.value, depth + 1)
 
-    # What functions are given
+    # Arguments of functions
 
     def argument(self, call: cst.Call, function: cst.FunctionDef, parameter: cst.Param) -> cst.BaseExpression | None:
-        """Return what a call gives a function for a parameter, as far as that is seen."""
+        """Return the argument that a call passes for a parameter of a function, if it is visible."""
         for argument in call.args:
             if argument.keyword is not None and argument.keyword.value == parameter.name.value:
                 return argument.value
@@ -225,12 +227,12 @@ class Script(Conditions):
         return None
 
     def given(self, call: cst.Call, value: cst.CSTNode) -> list[cst.Name]:
-        """Return where a function of the file reads the parameter that `value` is given for."""
+        """Return the reads of the parameter for which `value` is passed, in a function of the file."""
         function = self.functions.get(called(call))
         return self.given_to(function, call, value) if function is not None else []
 
     def given_to(self, function: cst.FunctionDef, call: cst.Call, value: cst.CSTNode) -> list[cst.Name]:
-        """Return where a function reads the parameter that a call gives `value` for."""
+        """Return the reads of the parameter for which a call of a function passes `value`."""
         for parameter in self.parameters(function):
             if self.argument(call, function, parameter) is value:
                 name = parameter.name.value
@@ -239,7 +241,7 @@ class Script(Conditions):
         return []
 
     def is_of_tree(self, call: cst.Call) -> bool:
-        """Say whether a function of the file is called, or one of another module of the tree."""
+        """Return whether the function that is called belongs to the file, or to another module of the tree."""
         function = call.func
         if isinstance(function, cst.Name):
             if function.value in self.functions or function.value in self.classes:
@@ -259,7 +261,7 @@ class Script(Conditions):
         return False
 
     def _imports_module(self, line: cst.Import | cst.ImportFrom, name: cst.Name) -> bool:
-        """Say whether a line makes `name` a module of the tree."""
+        """Return whether a line imports a module of the tree as `name`."""
         if isinstance(line.names, cst.ImportStar):
             return False
         for alias in line.names:
@@ -270,7 +272,7 @@ class Script(Conditions):
 
 
 def places(target: cst.BaseExpression, name: str) -> tuple[int, ...] | None:
-    """Return where a name stands in what a loop unpacks: () if it is all of it; None if it is not there."""
+    """Return the path of a name in the target of a loop: () if it is the whole target; None if it is not there."""
     if isinstance(target, cst.Name):
         return () if target.value == name else None
     if isinstance(target, (cst.Tuple, cst.List)):
@@ -283,9 +285,42 @@ def places(target: cst.BaseExpression, name: str) -> tuple[int, ...] | None:
 
 
 def in_row(row: cst.BaseExpression, path: tuple[int, ...]) -> cst.BaseExpression | None:
-    """Return what stands at `path` in a row of a table, or None."""
+    """Return the value at `path` in a row of a table, or None."""
     for place in path:
         if not isinstance(row, (cst.Tuple, cst.List)) or place >= len(row.elements):
             return None
         row = row.elements[place].value
     return row
+
+
+def full_name(script: Script, node: cst.BaseExpression) -> str:
+    """Return a dotted name as it is without the script's imports: `is_available` may be `torch.cuda.is_available`."""
+    if isinstance(node, cst.Attribute):
+        return f"{full_name(script, node.value)}.{node.attr.value}"
+    if not isinstance(node, cst.Name):
+        return ""
+    found = script.bound(node)
+    if len(found) == 1 and isinstance(found[0].node, (cst.ImportFrom, cst.Import)):
+        statement = found[0].node
+        for alias in () if isinstance(statement.names, cst.ImportStar) else statement.names:
+            known = alias.asname.name if alias.asname else alias.name
+            if script.code(known) == node.value:
+                module = (
+                    f"{script.code(statement.module)}."
+                    if isinstance(statement, cst.ImportFrom) and statement.module
+                    else ""
+                )
+                return module + script.code(alias.name)
+    return node.value
+
+
+def reads(script: Script, key: tuple[cst.CSTNode | None, str]) -> list[cst.Name]:
+    """Return where a variable is read, by the function that it belongs to and its name."""
+    scope, name = key
+    return [
+        each
+        for each in script.named(name)
+        if script.scope(each, name) is scope
+        and not (isinstance(above := script.parent[each], cst.Attribute) and above.attr is each)
+        and not (isinstance(above, cst.Arg) and above.keyword is each)
+    ]

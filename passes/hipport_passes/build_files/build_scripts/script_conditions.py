@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Values of the conditions in a Python script, in a build for ROCm and in one for CUDA.
 
-A branch that only NVIDIA or only AMD gets is somebody's own port already.
+A branch that runs only on NVIDIA or only on AMD is somebody's own port already.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _SYSTEMS = {
     "cygwin": False,
 }
 _SYSTEMS |= {"posix": True, "linux": True, "Linux": True}
-# What hipport puts into conditions, flags and paths: it is no script's own choice for ROCm.
+# Expressions that hipport puts into conditions, flags and paths; they are not the script's own decision for ROCm.
 _HIP = rb"(?:[\w.]+\.)?(?:version\.hip|IS_HIP_EXTENSION)"
 _OURS = re.compile(
     rb"[\w.]+\bversion\.hip is (?:not )?None (?:and|or) |(?:and|or) [\w.]+\.hip is (?:not )?None"
@@ -59,34 +59,35 @@ class Runs(NamedTuple):
 
     @property
     def both(self) -> bool:
-        """Whether nobody has taken a decision about ROCm that leads here."""
+        """Return whether no decision about ROCm leads here."""
         return self.rocm and self.cuda
 
 
 class Conditions(ScriptNames):
-    """A script's tree, with what is known of its names and its branches."""
+    """A script's tree with its names and its branches."""
 
     def __init__(self, source: Python) -> None:
         super().__init__(source)
         self._runs: dict[cst.FunctionDef, Runs] = {}
-        #: Conditions that are for CUDA only and are opened to ROCm, and what they are then for both.
+        #: Conditions for CUDA only that are opened to ROCm, and the value they then have for both.
         self._opened: dict[cst.CSTNode, bool] = {}
         self._truths: dict[tuple[cst.CSTNode, bool], bool | None] = {}
+        self._leaving: dict[cst.CSTNode, list[tuple[int, cst.BaseExpression]]] = {}
 
     def open_to_rocm(self, tests: Mapping[cst.CSTNode, bool]) -> None:
-        """Take conditions, which are for CUDA only, to be what is given here, on ROCm and with CUDA."""
+        """Give conditions that are for CUDA only this value, on ROCm and with CUDA."""
         self._opened.update(tests)
         self._truths.clear()
 
     def truth(self, test: cst.CSTNode | None, rocm: bool, depth: int = 0) -> bool | None:
-        """Say what a condition is when the script runs on Linux with a PyTorch for ROCm, or else for CUDA."""
+        """Return the value of a condition on Linux with a PyTorch for ROCm, or else for CUDA."""
         if depth > 16 or test is None:
             return None
         if test in self._opened:
             return self._opened[test]
         key = test, rocm
         if key not in self._truths:
-            self._truths[key] = None  # What a circle of functions and names finds here.
+            self._truths[key] = None  # The answer for a cycle of functions and names.
             self._truths[key] = self._truth(test, rocm, depth)
         return self._truths[key]
 
@@ -164,7 +165,7 @@ class Conditions(ScriptNames):
         return None if value is None else value is not negated
 
     def _of_old_torch(self, left: cst.BaseExpression, right: cst.BaseExpression) -> bool:
-        """Say whether a version of PyTorch is compared with one before 2, of which there is none for today's ROCm."""
+        """Return whether a version of PyTorch is compared with one before 2, which today's ROCm does not have."""
         asked = re.search(r"torch\w*ver|torch\.__version__", self.code(left), re.IGNORECASE)
         return asked is not None and _OLD.search(self.code(right)) is not None
 
@@ -179,7 +180,7 @@ class Conditions(ScriptNames):
         if name == "bool" and len(arguments) == 1:
             return self.truth(arguments[0], rocm, depth + 1)
         if name in ("getenv", "get", "getattr") and arguments:
-            # What the environment says about ROCm, or getattr(torch.version, "hip", None).
+            # An environment variable about ROCm, or getattr(torch.version, "hip", None).
             word = self.text(arguments[1] if name == "getattr" and len(arguments) > 1 else arguments[0], depth + 1)
             return rocm if HOLE not in word and ROCM.fullmatch(word) else None
         if name == "startswith" and arguments and isinstance(call.func, cst.Attribute):
@@ -197,9 +198,9 @@ class Conditions(ScriptNames):
         return rocm if ROCM.fullmatch(name) else None
 
     def hip(self, node: cst.CSTNode) -> tuple[str, list[Edit]] | None:
-        """Return what says at `node` that PyTorch is for ROCm, and the edits that bring it there; None if nothing may.
+        """Return an expression that tells `node` whether PyTorch is for ROCm, and the edits that import it; or None.
 
-        `torch` itself where it is imported, or else what stands beside a name that is imported from its build.
+        `torch` itself where it is imported, else a name that is imported beside another one from its build module.
         """
         found: tuple[str, list[Edit]] | None = None
         for binding in self.imports:
@@ -230,49 +231,61 @@ class Conditions(ScriptNames):
         return found
 
     def _beside(self, alias: cst.ImportAlias) -> Edit:
-        """Return the edit that imports IS_HIP_EXTENSION before another name, laid out as that is."""
+        """Return the edit that imports IS_HIP_EXTENSION before another name, in the same layout."""
         text, start = self.source.text, self.source.span(alias.name).start
         indent = text[self.source.line_start(start) : start]
         gap = b" " if indent.strip() else self.source.newline + indent
         return Edit(Span(start, start), b"IS_HIP_EXTENSION," + gap)
 
     def conditions(self, node: cst.CSTNode) -> Iterator[tuple[cst.BaseExpression, bool]]:
-        """Yield (condition, the value it must have for `node` to be reached), innermost first, within its function."""
+        """Yield (condition, the value that reaches `node`), innermost first, within its function."""
         for above, child in self.ancestors(node):
             if isinstance(above, (cst.If, cst.IfExp)) and child is not above.test:
                 yield above.test, child is above.body
             elif isinstance(above, cst.BooleanOperation) and child is above.right:
                 yield above.left, isinstance(above.operator, cst.And)
             elif isinstance(above, (cst.Module, cst.IndentedBlock)):
-                for before in above.body:
-                    if before is child:
+                place = self.order.get(child)
+                for at, test in self._left_before(above):
+                    if place is not None and at >= place:
                         break
-                    # What follows `if IS_HIP: … return` is for those who did not return.
-                    if isinstance(before, cst.If) and before.orelse is None and _leaves(before.body):
-                        yield before.test, False
+                    yield test, False
             elif isinstance(above, cst.FunctionDef):
                 return
 
+    def _left_before(self, block: cst.Module | cst.IndentedBlock) -> list[tuple[int, cst.BaseExpression]]:
+        """Return where statements of a block leave it, and their conditions.
+
+        What follows `if IS_HIP: … return` is for those who did not return.
+        """
+        if block not in self._leaving:
+            self._leaving[block] = [
+                (self.order[each], each.test)
+                for each in block.body
+                if isinstance(each, cst.If) and each.orelse is None and _leaves(each.body)
+            ]
+        return self._leaving[block]
+
     def runs(self, node: cst.CSTNode) -> Runs:
-        """Say in which builds `node` is reached, as far as conditions about ROCm and the system decide it."""
+        """Return in which builds `node` is reached, as far as conditions about ROCm and the system decide it."""
         function = self.function(node)
         allowed = self._allowed(node)
         return allowed if function is None else _both(allowed, self._called(function))
 
     def _allowed(self, node: cst.CSTNode) -> Runs:
-        """In which builds the conditions around `node` let it be reached, within its function."""
+        """Return in which builds the conditions around `node` let it be reached, within its function."""
         rocm = cuda = True
         for test, wanted in self.conditions(node):
             rocm = rocm and self.truth(test, True) is not (not wanted)
             cuda = cuda and self.truth(test, False) is not (not wanted)
         for above, child in self.ancestors(node):
-            # In `if FORCE_CUDA: … elif torch.version.hip: …` the first branch is not for ROCm, whatever is forced.
+            # In `if FORCE_CUDA: … elif torch.version.hip: …` the first branch is not for ROCm, even if it is forced.
             if isinstance(above, cst.If) and child is above.body and self.turns_to_rocm(above):
                 rocm = False
         return Runs(rocm, cuda)
 
     def _called(self, function: cst.FunctionDef) -> Runs:
-        """In which builds a function is called. One that nothing calls, but itself perhaps, may be in all."""
+        """Return in which builds a function is called: in all, if nothing calls it except itself."""
         if function in self._runs:
             return self._runs[function]
         uses: dict[cst.FunctionDef, list[tuple[Runs, cst.FunctionDef | None]]] = {}
@@ -282,30 +295,34 @@ class Conditions(ScriptNames):
             if each not in uses and each not in self._runs:
                 uses[each] = [(self._allowed(name), self.function(name)) for name in self._uses(each)]
                 stack += [caller for _, caller in uses[each] if caller is not None]
-        # First, what is called from outside of a circle of functions; then in which builds, until nothing is added.
+        # First find functions that are called from outside a cycle, then propagate the builds to a fixed point.
         rooted = {each for each, places in uses.items() if not places}
         known = dict.fromkeys(rooted, Runs(True, True))
         nowhere = Runs(False, False)
-        changed = True
-        while changed:
-            changed = False
-            for each, places in uses.items():
-                reached = known.get(each, nowhere)
-                for allowed, caller in places:
-                    if caller is not None and caller not in rooted and caller not in self._runs:
-                        continue
-                    rooted.add(each)
-                    outer = Runs(True, True) if caller is None else self._runs.get(caller) or known.get(caller, nowhere)
-                    there = _both(allowed, outer)
-                    reached = Runs(reached.rocm or there.rocm, reached.cuda or there.cuda)
-                if each in rooted and known.get(each) != reached:
-                    known[each] = reached
-                    changed = True
+        called_by: dict[cst.FunctionDef, list[cst.FunctionDef]] = {}
+        for each, places in uses.items():
+            for user in dict.fromkeys(caller for _, caller in places if caller is not None):
+                called_by.setdefault(user, []).append(each)
+        # Callers were found after what they call.
+        waiting = dict.fromkeys(uses)
+        while waiting:
+            each, _ = waiting.popitem()
+            reached = known.get(each, nowhere)
+            for allowed, caller in uses[each]:
+                if caller is not None and caller not in rooted and caller not in self._runs:
+                    continue
+                rooted.add(each)
+                outer = Runs(True, True) if caller is None else self._runs.get(caller) or known.get(caller, nowhere)
+                there = _both(allowed, outer)
+                reached = Runs(reached.rocm or there.rocm, reached.cuda or there.cuda)
+            if each in rooted and known.get(each) != reached:
+                known[each] = reached
+                waiting.update(dict.fromkeys(called_by.get(each, ())))
         self._runs.update({each: known.get(each, Runs(True, True)) for each in uses})
         return self._runs[function]
 
     def _uses(self, function: cst.FunctionDef) -> list[cst.Name]:
-        """Return where a function of the script is named: a method behind a dot, any other not."""
+        """Return the uses of a function of the script: of a method behind a dot, of others without one."""
         method = isinstance(self.parent.get(self.parent[function]), cst.ClassDef)
         return [
             name
@@ -315,9 +332,9 @@ class Conditions(ScriptNames):
         ]
 
     def asked(self, node: cst.CSTNode) -> tuple[str, list[Edit], str] | None:
-        """Return what says at `node` that PyTorch is for ROCm, with the edits that bring it there and what is assumed.
+        """Return an expression for whether PyTorch is for ROCm, the edits that import it, and the assumption.
 
-        All findings ask this: what one of them brings would be there for the others in a second run.
+        All findings use this: in a second run, an import by one of them would be there for the others.
         """
         hip = self.hip(node)
         if hip is not None:
@@ -328,9 +345,9 @@ class Conditions(ScriptNames):
         return "torch.version.hip", [brought[0]], "" if brought[1] else "PyTorch is installed wherever this runs"
 
     def brought(self, node: cst.CSTNode) -> tuple[Edit, bool] | None:
-        """Return the edit that imports torch for `node`, and whether it is imported by then in any case.
+        """Return the edit that imports torch for `node`, and whether torch is imported by then in any case.
 
-        For a script that imports PyTorch in functions alone; None where it does not, or goes on without PyTorch.
+        For a script that imports PyTorch only in functions; None where it does not, or continues without PyTorch.
         """
         lines = [line for line in self.imports if re.match(r"(?:from|import) torch\b", self.code(line))]
         function = self.function(node)
@@ -353,13 +370,13 @@ class Conditions(ScriptNames):
             return None
         start = self.source.span(place).start
         indent = self.source.text[self.source.line_start(start) : start]
-        # On the line of `def f(): return …` where that is all.
+        # For `def f(): return …` on one line.
         gap = b"; " if indent.strip() else self.source.newline + indent
         edit = Edit(Span(start, start), b"import torch" + gap, on_top=True)
         return edit, function is not None and known
 
     def _first(self, body: Sequence[cst.CSTNode], before: int) -> cst.CSTNode | None:
-        """Return the statement in front of which an import stands well: the first import, or the first statement."""
+        """Return the statement before which an import belongs: the first import, or the first statement."""
         lines = [each for each in body if self.order[each] <= before]
         small = [(each.body[0], each) for each in lines if isinstance(each, cst.SimpleStatementLine)]
         for first, _ in small:
@@ -368,7 +385,7 @@ class Conditions(ScriptNames):
                     return first
                 case cst.ImportFrom(module=module) if module is None or self.code(module) != "__future__":
                     return first
-        # Not in front of what has to come first: what a file or a function is, and what is imported of the future.
+        # Not in front of docstrings and imports from __future__, which must come first.
         for each in lines:
             if not isinstance(each, cst.SimpleStatementLine):
                 decorated = isinstance(each, (cst.FunctionDef, cst.ClassDef)) and each.decorators
@@ -381,7 +398,7 @@ class Conditions(ScriptNames):
         return None
 
     def turns_to_rocm(self, branch: cst.If) -> bool:
-        """Say whether a later branch of `if … elif …` is one for ROCm alone."""
+        """Return whether a later branch of `if … elif …` is for ROCm alone."""
         following = branch.orelse
         while isinstance(following, cst.If):
             if self.truth(following.test, True) is not False and self.truth(following.test, False) is False:
@@ -391,12 +408,12 @@ class Conditions(ScriptNames):
 
     @cached_property
     def aware(self) -> bool:
-        """Whether the script asks about ROCm anywhere."""
+        """Return whether the script asks about ROCm anywhere."""
         return any(map(self.asks, self.nodes))
 
     @cached_property
     def decided(self) -> bool:
-        """Whether the script asks about ROCm anywhere but in what hipport puts there."""
+        """Return whether the script asks about ROCm outside the text that hipport wrote."""
         if not self.aware:
             return False
         ours = [match.span() for match in _OURS.finditer(self.source.text)]
@@ -408,7 +425,7 @@ class Conditions(ScriptNames):
         return any(not any(start <= span.start and span.end <= end for start, end in ours) for span in asked)
 
     def stops(self, block: cst.BaseSuite) -> bool:
-        """Say whether a block ends by raising an error, or the program."""
+        """Return whether a block ends by raising an error or ending the program."""
         body = list(block.body)
         last = body[-1] if body else None
         if isinstance(last, cst.SimpleStatementLine):
@@ -418,7 +435,7 @@ class Conditions(ScriptNames):
         return isinstance(last, cst.Raise)
 
     def insists_on(self, call: cst.Call) -> bool:
-        """Say whether the program stops where the exit status that `call` returns says that the command failed."""
+        """Return whether the program stops if the exit status that `call` returns is a failure."""
         node: cst.CSTNode = call
         above = self.parent[node]
         failed = True
@@ -440,7 +457,7 @@ class Conditions(ScriptNames):
         return isinstance(above.orelse, cst.Else) and self.stops(above.orelse.body)
 
     def asks(self, node: cst.CSTNode) -> bool:
-        """Whether the name `node` is true on ROCm and false on CUDA."""
+        """Return whether the name `node` is true on ROCm and false on CUDA."""
         named = isinstance(node, (cst.Name, cst.Attribute))
         return named and bool(self.truth(node, True)) and self.truth(node, False) is False
 
@@ -450,7 +467,7 @@ def _both(one: Runs, other: Runs) -> Runs:
 
 
 def _leaves(block: cst.BaseSuite) -> bool:
-    """Say whether what follows the block is not reached from it."""
+    """Return whether control never leaves the block at its end."""
     body: Iterable[cst.CSTNode] = block.body
     last = list(body)[-1:]
     match last:

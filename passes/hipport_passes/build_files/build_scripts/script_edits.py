@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Give compilers other strings where PyTorch is for ROCm, and leave a build for CUDA what it was, byte for byte.
+"""Give compilers other strings where PyTorch is for ROCm, and keep a build for CUDA the same, byte for byte.
 
-What is there stays and gets a condition: `*(["-g", "-O0"] if torch.version.hip else ["-G"])`. So edits only insert.
-Strings that stand next to each other get one condition together, so findings first say what becomes of which strings,
-and `resolved` works out the edits: none touch another's, whichever of the findings are then accepted.
+The original text stays and gets a condition: `*(["-g", "-O0"] if torch.version.hip else ["-G"])`. So edits only insert.
+Adjacent strings share one condition. So findings first record what their strings become, and `resolved` computes the
+edits, which do not touch each other, whichever findings are accepted.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from hipport_passes.build_files.build_scripts.flag_groups import Group
 from hipport_passes.build_files.build_scripts.script import Script
 from hipport_passes.build_files.nvcc_flags import worded
 
-#: Why a person has to choose.
+#: The reason why a person has to choose.
 NOBODY_SAYS = "nothing here tells whether PyTorch is for ROCm: let this depend on torch.version.hip"
-# What follows an item on its line, if it is nothing but a comment.
+# The rest of an item's line, if it is empty or a comment.
 _REST = re.compile(rb"[ \t]*(?:#[^\r\n]*)?(?=\r?\n)")
 _OPENING = {cst.List: (b"[", b"]"), cst.Tuple: (b"(", b")"), cst.Set: (b"{", b"}")}
 
@@ -42,7 +42,7 @@ class Becomes:
 
 @dataclass(eq=False)
 class Said:
-    """A finding whose edits may not be worked out yet: those depend on what else `becomes` something beside it."""
+    """A finding whose edits may still be open: they depend on what adjacent strings become."""
 
     span: Span
     kind: str
@@ -52,7 +52,7 @@ class Said:
     becomes: list[Becomes] = field(default_factory=list)
 
     def assume(self, what: str) -> None:
-        """Say what is assumed, if anything."""
+        """Record an assumption, if there is one."""
         if what:
             self.certainty = max(self.certainty, Certainty.REVIEW)
             self.message += f"; assumes that {what}"
@@ -65,7 +65,7 @@ class Said:
 
 
 def resolved(script: Script, all_said: Sequence[Said]) -> Iterator[Finding]:
-    """Turn what strings become into edits, none of which touch each other, whichever of the findings are accepted."""
+    """Turn the new strings into edits that do not touch each other, whichever findings are accepted."""
     of_group: dict[Group, list[Said]] = defaultdict(list)
     for said in all_said:
         for each in said.becomes:
@@ -94,7 +94,7 @@ def resolved(script: Script, all_said: Sequence[Said]) -> Iterator[Finding]:
 
 
 def _runs(group: Group, sayings: Sequence[Said]) -> Iterator[list[Said]]:
-    """Split what is said of a group where other items stand between, or it is not equally sure."""
+    """Split the findings of a group at items between them, and where the certainty changes."""
     places = group.places
     run: list[Said] = []
     for said in sorted(dict.fromkeys(sayings), key=lambda said: said.becomes[0].first):
@@ -118,7 +118,7 @@ class _Writer:
         self.text = self.source.text
 
     def edits(self, becomes: Sequence[Becomes]) -> list[Edit] | None:
-        """Return the edits, or None where it cannot be written."""
+        """Return the edits, or None if the condition cannot be written."""
         literals = [literal for each in becomes for literal in each.literals]
         script, node = self.script, self.group.node
         match self.group.shape:
@@ -176,11 +176,11 @@ class _Writer:
         return [*edits, Edit(Span(rest.end(), rest.end()), closing)]
 
     def _statements(self, becomes: Sequence[Becomes]) -> list[Edit] | None:
-        """Put what goes behind `if not torch.version.hip:`, and a choice into what is replaced."""
+        """Put dropped statements behind `if not torch.version.hip:`, and a choice into the replaced ones."""
         edits: list[Edit] = []
         dropped: list[int] = []
         for each in becomes:
-            # What several become, the last of them does.
+            # Where several statements become one, it is the last of them.
             dropped += range(each.first, each.last + (not each.literals))
             if each.literals:
                 edits += self._only_for_cuda(dropped)
@@ -198,13 +198,13 @@ class _Writer:
         return [Edit(Span(start, start), unit if i else self._unless(start)) for i, start in enumerate(starts)]
 
     def _unless(self, start: int) -> bytes:
-        """Return what makes a statement that starts there, and what follows indented like it, one for CUDA."""
+        """Return the text that makes the statement there, and the lines indented like it, run only for CUDA."""
         indent = self.text[self.source.line_start(start) : start]
         unit = self.script.module.default_indent.encode()
         return b"if not " + self.hip + b":" + self.source.newline + indent + unit
 
     def _handed(self, call: cst.Call, literals: Sequence[bytes]) -> list[Edit] | None:
-        """Let `x.append(…)` append something else, or several."""
+        """Make `x.append(…)` append another item, or several."""
         item = call.args[-1].value
         if len(literals) == 1:
             return either(self.script, item, self.hip, literals[0], with_parentheses(self.source, item), around=False)
@@ -226,9 +226,9 @@ class _Writer:
 def either(
     script: Script, node: cst.CSTNode, hip: bytes, code: bytes, span: Span | None = None, around: bool | None = None
 ) -> list[Edit]:
-    """Put `code if torch.version.hip else ` before what is at `node`, in parentheses where it must be.
+    """Put `code if torch.version.hip else ` before the expression at `node`, in parentheses where they are needed.
 
-    `around` says whether what is there needs parentheses of its own instead.
+    `around` says whether that expression needs parentheses of its own instead.
     """
     whole = span or script.source.span(node)
     before, after = code + b" if " + hip + b" else ", b""
@@ -241,7 +241,7 @@ def either(
 
 
 def _stands_alone(script: Script, node: cst.CSTNode, span: Span) -> bool:
-    """Say whether a conditional expression may take the node's place without parentheses."""
+    """Return whether a conditional expression may replace the node without parentheses."""
     if span == script.source.span(node) and list(getattr(node, "lpar", ())):
         return True
     above = script.parent[node]
@@ -252,7 +252,7 @@ def _stands_alone(script: Script, node: cst.CSTNode, span: Span) -> bool:
 
 
 def with_parentheses(source: Python, node: cst.CSTNode) -> Span:
-    """Return where an expression stands, with the parentheses around it."""
+    """Return the span of an expression with the parentheses around it."""
     span = source.span(node)
     start, end = span.start, span.end
     for _ in getattr(node, "lpar", ()):
@@ -262,7 +262,7 @@ def with_parentheses(source: Python, node: cst.CSTNode) -> Span:
 
 
 def _after_comma(text: bytes, end: int, limit: int) -> int:
-    """Return where the comma after an item ends, or where the item does."""
+    """Return the end of the comma after an item, or the end of the item."""
     for match in re.compile(rb"#[^\r\n]*|,").finditer(text, end, limit):
         if match.group() == b",":
             return match.end()

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Find code that C++17 treats differently than an older standard: without any, both mean the same.
+"""Find code that C++17 treats differently from an older standard.
 
-Sources: annex C.4 of C++17 (N4659) for what went and what means something else, read 2026-11; clang's page "C++ Support
-in Clang" for what compilers do by every standard. A page in `docs/decisions` ("An older standard becomes C++17 for
-certain …") says of each change why it counts, or why not.
+Sources: annex C.4 of C++17 (N4659) for removed features and changed meanings, read 2026-11; clang's page "C++ Support
+in Clang" for the behaviour of compilers under each standard. Decision 0121 says which changes
+count, and why.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from hipport.core.finding import Certainty
 from hipport.syntax.cpp import Cpp
 from hipport_passes.build_files.nvcc_flags import FlagChange
 
-#: What is assumed where this cannot be told.
+#: The assumption where this cannot be decided.
 ASSUMED = "; assumes that the code uses nothing that C++17 removed or changed"
 
 _OLDER = re.compile(r"(?:gnu\+\+|c\+\+)?(0x|11|1y|14)")
-# What a pattern shows by itself, and what is said of it.
+# Patterns that are evidence by themselves, and their descriptions.
 _SHOWN = tuple(
     (re.compile(pattern), said)
     for pattern, said in (
         (rb"\bregister\b", "register"),
         (rb"\busing\s+(?:\w+\s*::\s*)*(\w+)(?:\s*<[^<>;]*>)?\s*::\s*\1\s*;", "inherited constructors"),
         (rb"\)\s*(?:const\s*)?throw\s*\(", "throw() after a function"),
-        # A program's own `byte`, `size` or `data` may be std's, too.
+        # A program's own `byte`, `size` or `data` may conflict with std's.
         (rb"\busing\s+namespace\s+std\s*;", "using namespace std"),
         (
             rb"\bstd\s*::\s*(?:auto_ptr|random_shuffle|bind[12](?:st|nd)|(?:ptr|mem)_fun\w*|(?:unary|binary)_function"
@@ -36,26 +36,26 @@ _SHOWN = tuple(
             rb"|uncaught_exception\b|binder[12](?:st|nd)|pointer_to_\w+_function)",
             "names removed from std",
         ),
-        # It is a reference since.
+        # emplace() returns a reference since C++17.
         (rb"\breturn\s+[\w.>\[\]-]+\.emplace(?:_back|_front)?\s*\(", "what emplace() returns"),
-        # The right side comes first since (P0145).
+        # The right side is evaluated first since C++17 (P0145).
         (rb"\b(\w+)\s*\[[^\[\];=]{0,200}\]\s*=[^=;][^;]{0,200}?(?<![\w.>])\1\s*\.\s*(?:size|count|empty|find)\s*\(",
          "a container's size assigned to one of its own elements"),
     )
 )  # fmt: skip
-# std has templates of these names since, that an argument of std's brings along.
+# Since C++17, std has templates of these names, which an argument of a std type finds by lookup.
 _NEW_NAME = re.compile(
     rb"(?<![\w:~.])(?:size|data|empty|apply|invoke|as_const|clamp|sample|reduce|(?:ex|in)clusive_scan|for_each_n|destroy)"
     rb"\s*\("
 )
-# A template for the device only has no such arguments.
+# A template for the device only is not called with such arguments.
 _HOST_TEMPLATE = re.compile(rb"\btemplate\s*<[^;{}()]*>\s*(?![^;{}()]*\b__(?:global|device)__)[^;{}()=.]*\Z")
 _TRIGRAPH = re.compile(rb"\?\?[=/'()!<>-]")
 _COUNTED = re.compile(rb"\bbool\s*&?\s*(\w+)")
 _STEPPED = re.compile(rb"(\w+)\s*\+\+|\+\+\s*(\w+)")
 _ASKED = re.compile(rb"^[ \t]*#[ \t]*(?:el)?if\b[^\n]*", re.MULTILINE)
 _COMPARED = re.compile(rb"__cplusplus\s*([<>]=?|[=!]=)\s*(\d+)")
-# Macros of features, but for those that no standard has changed.
+# Feature-test macros, without those that no standard has changed.
 _FEATURE = re.compile(rb"\b__cpp_(?!exceptions\b|rtti\b)\w+")
 _VERSIONS = {"11": 201103, "14": 201402, "17": 201703}
 _COMPARE: dict[bytes, Callable[[int, int], bool]] = {
@@ -76,10 +76,10 @@ _DERIVED = re.compile(
 )
 _CLASS = re.compile(rb"\b(?:struct|class)\s+(\w+)[^;{}()=]{0,400}\{")
 _HEAD = re.compile(rb"\b(?:struct|class|union|enum|namespace)\b")
-# In front of a brace: a type, with its arguments, and perhaps a variable's name.
+# The words before a brace: a type, with its arguments, and perhaps a variable's name.
 _BRACED = re.compile(rb"(\w+)\s*(?:<[^<>;{}()]{0,200}>)?(?:\s+(\w+)\s*(?:\[[^\[\]]*\])?)?\s*=?\Z")
 _BRACE = re.compile(rb"[{}]")
-# A class that is longer is not looked into: it counts.
+# A longer class is not searched: it counts as evidence.
 _LONG = 20000
 _DATA = re.compile(rb"[\w\]}]\s*;")
 _PART = re.compile(rb"\b(private|protected|public)\s*:(?!:)")
@@ -87,7 +87,7 @@ _BEHIND = re.compile(rb"\s*=\s*(?:default|delete)\b")
 _NOEXCEPT = re.compile(rb"\)\s*(?:const\b\s*)?(?:&{1,2}\s*)?noexcept\b")
 _CALLED = re.compile(rb"(\w+)\s*$")
 _VALUE = re.compile(rb"(?<![=&])[(,=&{]\s*(?:\w+\s*::\s*)*(\w+)\s*(?=[,);}])")
-# Where the type of a function is taken apart, or compared.
+# Code that decomposes or compares the type of a function.
 _TYPE_ASKED = re.compile(
     rb"\b(?:struct|class)\s+\w+\s*<[^;{}]{0,200}?\([^;{}]{0,200}?\)\s*(?:const\s*)?>|\bis_(?:same|function|convertible)\w*\s*<"
 )
@@ -119,14 +119,14 @@ class _Seen:
 
 
 def nothing_gone(sources: Iterable[object], older: str = "11") -> bool:
-    """Say whether there are files in C++, and none means something else by C++17 than by the standard `older`."""
+    """Return whether there are C++ files, and all mean the same in C++17 as in the standard `older`."""
     return found(sources, older) == ()
 
 
 def found(sources: Iterable[object], older: str) -> tuple[str, ...] | None:
-    """Return what files in C++ have that C++17 took away or reads otherwise; None if there are no such files.
+    """Return what C++17 removed from or changed in the meaning of C++ files; None if there are no such files.
 
-    Where `older` is not C++11 or C++14, this is not known, and None.
+    None also if `older` is not C++11 or C++14, because that is not known.
     """
     code = [each for each in sources if isinstance(each, Cpp)]
     match = _OLDER.fullmatch(older)
@@ -152,7 +152,7 @@ def found(sources: Iterable[object], older: str) -> tuple[str, ...] | None:
 
 
 def assumed(sources: Iterable[object], older: str) -> str:
-    """Return what is to be assumed of C++17 in place of the standard `older`: nothing where nothing shows it."""
+    """Return what is assumed if C++17 replaces the standard `older`: nothing if there is no evidence of a change."""
     shown = found(sources, older)
     if shown == ():
         return ""
@@ -160,7 +160,7 @@ def assumed(sources: Iterable[object], older: str) -> str:
 
 
 def settled(changes: Sequence[FlagChange], sources: Iterable[object]) -> list[FlagChange]:
-    """Return the changes, those of the standard for certain where the sources say nothing else."""
+    """Return the changes; those of the standard are certain where the sources give no evidence against them."""
     if not any(each.why.endswith(ASSUMED) for each in changes):
         return list(changes)
     sources = tuple(sources)
@@ -193,7 +193,7 @@ def _seen(source: Cpp) -> _Seen:
         by_eleven.append("constexpr members, which are const in C++11 only")
     if any(_HOST_TEMPLATE.search(_statement(code, match.start())) for match in _NEW_NAME.finditer(code)):
         shown.append("templates with names that std has since C++17")
-    # C++17 asks functions for aligned memory, if there are any.
+    # C++17 calls the overloads of operator new for aligned memory, if there are any.
     if _NEW.search(code) and _ALIGNED.search(code):
         shown.append("operator new, and types with an alignment")
     return _Seen(
@@ -212,7 +212,7 @@ def _seen(source: Cpp) -> _Seen:
 
 
 def _differs(conditions: bytes, older: str) -> bool:
-    """Say whether a comparison with the standard is another one by C++17."""
+    """Return whether a comparison with the standard has another result in C++17."""
     return any(
         _COMPARE[how](_VERSIONS[older], int(number[:9])) != _COMPARE[how](_VERSIONS["17"], int(number[:9]))
         for how, number in _COMPARED.findall(conditions)
@@ -220,7 +220,7 @@ def _differs(conditions: bytes, older: str) -> bool:
 
 
 def _derived(source: Cpp) -> Iterator[bytes]:
-    """Yield the classes with bases that C++17 takes for aggregates, or may."""
+    """Yield the classes with bases that are aggregates in C++17, or may be."""
     code = source.code
     closed = source.fact(_braces)
     for match in _DERIVED.finditer(code):
@@ -244,7 +244,7 @@ def _derived(source: Cpp) -> Iterator[bytes]:
 
 
 def _has_constructor(source: Cpp, name: bytes, start: int, end: int) -> bool:
-    """Say whether a class has a constructor of its own, one that it does not leave to the compiler."""
+    """Return whether a class has a user-provided constructor."""
     for match in re.compile(rb"(?<![~\w.>])%b\s*\(" % name).finditer(source.code, start, end):
         before = source.code[max(start, match.start() - 16) : match.start()].rstrip()
         closed = source.closing(match.end() - 1, 1000)
@@ -256,7 +256,7 @@ def _has_constructor(source: Cpp, name: bytes, start: int, end: int) -> bool:
 
 
 def _statement(code: bytes, end: int) -> bytes:
-    """Return what of a statement stands in front of `end`."""
+    """Return the part of a statement before `end`."""
     before = code[max(0, end - 300) : end]
     return before[max(map(before.rfind, (b";", b"{", b"}"))) + 1 :]
 
@@ -282,7 +282,7 @@ def _without_exceptions(code: bytes) -> Iterator[bytes]:
 
 
 def _constant_by_eleven(source: Cpp) -> bool:
-    """Say whether a class has constexpr members that are not const but by C++11."""
+    """Return whether a class has constexpr members that are const only in C++11."""
     code = source.code
     functions = {match.start(): match[1] for match in _CONSTEXPR_MEMBER.finditer(code)}
     if not functions:
@@ -301,7 +301,7 @@ def _constant_by_eleven(source: Cpp) -> bool:
 
 
 def _braces(source: Cpp) -> dict[int, int]:
-    """Return where each brace is closed."""
+    """Return the position where each brace is closed."""
     opened: list[int] = []
     closed = {}
     for match in _BRACE.finditer(source.code):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Strings of a Python build script that only nvcc can be meant by, where it is not known where they go."""
+"""Strings of a Python build script that only nvcc can understand, where their receiver is unknown."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from hipport_passes.build_files.build_scripts.flag_sinks import Sink
 from hipport_passes.build_files.build_scripts.script import NVCC, THROUGH, Script
 from hipport_passes.build_files.nvcc_flags import telling
 
-# What a string of flags and nothing else is made of.
+# The words of a string that has only flags.
 _FLAG_OR_VALUE = re.compile(r"-\S+|[\w.,+]+=\S+|\d+")
 _ABI = re.compile(r"-D_GLIBCXX_USE_CXX11_ABI=(?:[01]|" + HOLE + ")")
-#: What says it of the PyTorch that is there: an attribute, a function, what scripts call such a variable.
+#: Names that ask the installed PyTorch for its ABI: an attribute, a function, typical variables of scripts.
 OF_TORCH = re.compile(r"(?i:\w*torch\w*abi\w*)|_GLIBCXX_USE_CXX11_ABI|compiled_with_cxx11_abi")
 
 
 def stray(script: Script, node: cst.SimpleString | cst.FormattedString) -> Iterator[Sink]:
-    """Yield what nvcc may get of a string, by the name `maybe`: more than it where more stands beside it."""
+    """Yield the strings that nvcc may get, with the use `maybe`; a larger expression if strings are added to it."""
     words = script.text(node).split()
     if not any(map(_tells, words)) or not all(map(_FLAG_OR_VALUE.fullmatch, words)):
         return
@@ -34,7 +34,7 @@ def stray(script: Script, node: cst.SimpleString | cst.FormattedString) -> Itera
         case cst.Element():
             yield from _stray_in(script, above, whole, split)
         case cst.DictElement(value=value) if value is whole:
-            # Where one of a table's strings has several words, all are split when they are used.
+            # If one of a table's strings has several words, all are split where they are used.
             table = script.parent[above]
             beside = table.elements if isinstance(table, cst.Dict) else ()
             yield Sink(whole, "maybe", any(len(script.text(each.value).split()) > 1 for each in beside))
@@ -56,7 +56,7 @@ def stray(script: Script, node: cst.SimpleString | cst.FormattedString) -> Itera
 
 
 def _whole(script: Script, node: cst.BaseExpression) -> tuple[cst.BaseExpression, cst.CSTNode]:
-    """Return what a string is a part of, and where that stands: all of `"-G " + more`, of `"-O3 -G".split()`."""
+    """Return the expression that contains a string, and its parent: all of `"-G " + more`, of `"-O3 -G".split()`."""
     whole, above = node, script.parent[node]
     while True:
         if isinstance(above, (cst.BinaryOperation, cst.ConcatenatedString)) or (
@@ -75,7 +75,7 @@ def _whole(script: Script, node: cst.BaseExpression) -> tuple[cst.BaseExpression
 
 
 def _stray_in(script: Script, element: cst.Element, whole: cst.BaseExpression, split: bool) -> Iterator[Sink]:
-    """Take what is in a list, or in a row of a table."""
+    """Yield the sink of a string in a list, or in a row of a table."""
     holder = script.parent[element]
     if not isinstance(holder, (cst.List, cst.Tuple, cst.Set)):
         return
@@ -83,7 +83,7 @@ def _stray_in(script: Script, element: cst.Element, whole: cst.BaseExpression, s
     while isinstance(script.parent.get(holder), cst.Element):
         rows.append(script.parent[holder])
         holder = script.parent[rows[-1]]
-    # `for flag in ["-lineinfo"]: …` and `"-lineinfo" in […]` look, they pass nothing on.
+    # `for flag in ["-lineinfo"]: …` and `"-lineinfo" in […]` only read the strings.
     statement = script.parent.get(holder)
     if isinstance(statement, (cst.CompFor, cst.ComparisonTarget)):
         return
@@ -91,17 +91,17 @@ def _stray_in(script: Script, element: cst.Element, whole: cst.BaseExpression, s
         return
     own = script.parent[element]
     assert isinstance(own, (cst.List, cst.Tuple, cst.Set))
-    # A command of its own, which is looked at as such.
+    # A command, whose words are handled together.
     command = any(NVCC.fullmatch(script.text(each.value)) for each in own.elements)
     if (not command and _is_row(script, own)) or not all(map(script.only_adds, _loops_over(script, own))):
-        # As many values as before: a name, and what goes with it.
+        # The number of values must stay: a name, and the values that belong to it.
         yield Sink(whole, "maybe", split)
     else:
         yield Sink(own, "maybe")
 
 
 def _loops_over(script: Script, holder: cst.CSTNode) -> Iterator[cst.For]:
-    """Yield the loops that go through what is written there, or through a variable that is set to it."""
+    """Yield the loops over a literal, or over a variable that is set to it."""
     above = script.parent[holder]
     if isinstance(above, cst.For):
         yield above
@@ -112,7 +112,7 @@ def _loops_over(script: Script, holder: cst.CSTNode) -> Iterator[cst.For]:
 
 
 def _is_row(script: Script, holder: cst.List | cst.Tuple | cst.Set) -> bool:
-    """Say whether what stands side by side are no flags that a compiler gets one after the other."""
+    """Return whether the elements are a row of different things, not flags that a compiler gets in order."""
     inside = isinstance(script.parent.get(holder), (cst.Element, cst.DictElement))
     for element in holder.elements:
         if isinstance(element, cst.StarredElement):
@@ -129,9 +129,9 @@ def _is_row(script: Script, holder: cst.List | cst.Tuple | cst.Set) -> bool:
 
 
 def _passed_on(script: Script, loop: cst.For, rows: Sequence[cst.CSTNode]) -> bool:
-    """Say whether what a loop goes through is put into lists there, or handed on, and compared with nothing.
+    """Return whether a loop adds its values to lists or passes them on, and compares them with nothing.
 
-    `rows` are the elements that lead to it, innermost first.
+    `rows` are the elements that lead to the value, innermost first.
     """
     target: cst.BaseExpression = loop.target
     for row in reversed(rows[:-1]):
@@ -156,5 +156,5 @@ def _passed_on(script: Script, loop: cst.For, rows: Sequence[cst.CSTNode]) -> bo
 
 
 def _tells(word: str) -> bool:
-    """Say whether a flag is nvcc's, or sets the ABI that PyTorch is built with."""
+    """Return whether a flag is nvcc's, or sets the ABI that PyTorch is built with."""
     return bool(telling().fullmatch(word) or _ABI.fullmatch(word))

@@ -30,14 +30,14 @@ _OF_CUDA = re.compile(r"\bCUDA_HOME\b")
 
 @dataclass(frozen=True)
 class Unset:
-    """A use of a name that has no value on ROCm, and what is not run there once that is mended."""
+    """A use of a name that has no value on ROCm, and the code that does not run there after the fix."""
 
     said: Said
     bodies: tuple[Span, ...]
 
 
 def unset(script: Script) -> Iterator[Unset]:
-    """Yield the first use, in each condition or elsewhere, of what is set only behind a gate on CUDA_HOME."""
+    """Yield the first use, in each condition or elsewhere, of a name that is set only behind a gate on CUDA_HOME."""
     if not _OF_CUDA.search(script.module.code):
         return
     asked: set[cst.If] = set()
@@ -69,7 +69,7 @@ def _ask_first(script: Script, condition: cst.If, gate: str, message: str) -> Un
     either = isinstance(test, (cst.IfExp, cst.Lambda, cst.NamedExpr)) or (
         isinstance(test, cst.BooleanOperation) and isinstance(test.operator, cst.Or)
     )
-    # Inside the parentheses around the test, if it has any: they may hold several lines together.
+    # Inside the parentheses around the test, if there are any: they may join several lines.
     edits = [Edit(Span(span.start, span.start), f"{gate} and {'(' if either else ''}".encode())]
     if either:
         edits.append(Edit(Span(span.end, span.end), b")"))
@@ -81,7 +81,7 @@ def _ask_first(script: Script, condition: cst.If, gate: str, message: str) -> Un
 
 
 def _reached(script: Script, use: cst.Name) -> bool:
-    """Say whether ROCm reaches a use, and nothing there expects that the name may be unset."""
+    """Return whether ROCm reaches a use, and no code there expects that the name may be unset."""
     if not script.runs(use).rocm:
         return False
     if any(isinstance(above, (cst.Try, cst.TryStar)) and child is above.body for above, child in script.ancestors(use)):
@@ -90,7 +90,7 @@ def _reached(script: Script, use: cst.Name) -> bool:
 
 
 def _binds(script: Script, use: cst.Name) -> bool:
-    """Say whether the name is set here, or stands in a `global` or `del`."""
+    """Return whether the name is set here, or stands in a `global` or `del`."""
     for above, child in script.ancestors(use):
         if isinstance(above, (cst.AssignTarget, cst.Global, cst.Del, cst.Param, cst.NameItem)):
             return True
@@ -103,7 +103,7 @@ def _binds(script: Script, use: cst.Name) -> bool:
 
 
 def _condition(script: Script, use: cst.Name) -> cst.If | None:
-    """Return the `if` in whose test the name stands."""
+    """Return the `if` whose test contains the name."""
     for above, child in script.ancestors(use):
         if isinstance(above, cst.If):
             return above if child is above.test else None
@@ -113,7 +113,7 @@ def _condition(script: Script, use: cst.Name) -> cst.If | None:
 
 
 def _adds(line: cst.CSTNode) -> bool:
-    """Say whether a statement only adds to something: flags, in a build script."""
+    """Return whether a statement only adds to something: flags, in a build script."""
     call = lone_call(line)
     if call is not None:
         return isinstance(call.func, cst.Attribute) and call.func.attr.value in ("append", "extend", "insert")

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Report lines of a makefile or a CMake script for HIP that those for CUDA, beside them, have left behind.
+"""Report lines for HIP in a makefile or a CMake script that lag behind the lines for CUDA beside them.
 
-A port puts a line for HIP beside one that is right for nvcc alone. Upstream goes on to change the latter, and a merge
-brings that in without a conflict: a build for HIP builds what it built before. So the lines for CUDA are ported once
-more, and the result must stand among the lines for HIP. A person knows which of the two is meant.
+A port puts a line for HIP beside one that is right for nvcc alone. Upstream later changes the latter, and a merge
+brings that in without a conflict: a build for HIP does the same as before. So the lines for CUDA are ported again, and
+the result must be among the lines for HIP. A person decides which of the two is right.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from hipport_passes.build_files.stale_branches import cmake_scripts, makefiles
 
 
 def find(source: Source, project: Project) -> Iterator[Finding]:
-    """Yield a finding per conditional in which HIP lacks what CUDA has."""
+    """Yield a finding per conditional in which HIP lacks a part that CUDA has."""
     behind: Iterator[tuple[Span, Sequence[bytes]]] = iter(())
     if isinstance(source, Makefile):
         behind = makefiles.behind(source, project)

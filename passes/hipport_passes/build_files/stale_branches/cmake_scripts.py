@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Find parts that a CMake script lacks for HIP, compared with the current port of its commands for CUDA.
+"""Find parts that a CMake script lacks for HIP, compared with a new port of its commands for CUDA.
 
-The script without what a port has put is ported again. What it says for HIP then has to be there: branches for
-`USE_HIP`, commands that set HIP's variables, flags in expressions for the language.
+The text of the earlier port is removed, and the script is ported again. The new code for HIP must then be in the
+script: branches for `USE_HIP`, commands that set HIP's variables, flags in expressions for the language.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class _Key(NamedTuple):
 
 
 def behind(source: CMake, project: Project) -> Iterator[tuple[Span, Sequence[bytes]]]:
-    """Yield where something is said for HIP, or for CUDA with nothing beside it, and what is lacking there."""
+    """Yield the places of code for HIP, or of code for CUDA without it, and the parts that are lacking there."""
     if b"HIP" not in source.text or source.errors or source.text.startswith(PUT_HERE):
         return
     scripts = (each for each in near(project, source).sources if isinstance(each, CMake))
@@ -53,12 +53,12 @@ def behind(source: CMake, project: Project) -> Iterator[tuple[Span, Sequence[byt
     if not edits:
         return
     before = plain.apply(edits)
-    found = [*cmake.find(before, project.replacing({before.path: before}))]
+    found = [*cmake.find(before, project)]
     if not any(each.edits for each in found):
-        return  # A person has ported it on, or it needs no port any more.
+        return  # A person has ported it further, or it needs no port any more.
     again = before.apply(edit for each in found for edit in each.edits)
     there, wanted = _said(plain), _said(again)
-    # What is for both once it is ported, and stands for CUDA only.
+    # Commands that are for both after a port, and stand for CUDA only.
     alike = {(again.origin(each.span).start, each.name) for each in again.commands if not _within(again, each)}
     for hip, cuda in _branches(plain):
         known = {word for each in hip for word in _words(plain, each)}
@@ -94,7 +94,7 @@ def _taken_back(source: CMake) -> Iterator[Edit]:
 
 
 def _outermost(edits: Iterable[Edit]) -> Iterator[Edit]:
-    """Leave out edits in what another one takes away or replaces."""
+    """Leave out edits inside the span of another one."""
     done = 0
     for edit in sorted(edits, key=lambda edit: (edit.span.start, -edit.span.end)):
         if edit.span.end > done:
@@ -103,7 +103,7 @@ def _outermost(edits: Iterable[Edit]) -> Iterator[Edit]:
 
 
 def _of_branches(source: CMake, opening: CMakeCommand, mine: bool) -> Iterator[Span]:
-    """Yield what goes of `if(USE_HIP) … else() … endif()`, or of `if(NOT USE_HIP) … endif()`."""
+    """Yield the parts to remove of `if(USE_HIP) … else() … endif()`, or of `if(NOT USE_HIP) … endif()`."""
     depth, parted = 0, None
     for command in source.commands[source.commands.index(opening) :]:
         if command.name == "if":
@@ -121,7 +121,7 @@ def _of_branches(source: CMake, opening: CMakeCommand, mine: bool) -> Iterator[S
                 return
         elif command.name in ("else", "elseif") and depth == 1:
             if command.name == "elseif" or parted or not mine:
-                return  # not as hipport writes it
+                return  # Not in the form that hipport writes.
             parted = command
 
 
@@ -130,7 +130,7 @@ def _sets_hip(source: CMake, command: CMakeCommand) -> bool:
 
 
 def _line(source: CMake, span: Span) -> Span:
-    """Return a command with its line, where it is alone there."""
+    """Return the span of a command with its line, if it stands alone there."""
     start = source.line_start(span.start)
     end = source.text.find(b"\n", span.end)
     end = len(source.text) if end < 0 else end + 1
@@ -154,7 +154,7 @@ def _for_cuda(source: CMake, expression: Expression) -> Iterator[Edit]:
 
 
 def _said(source: CMake) -> dict[_Key, tuple[dict[bytes, None], Span]]:
-    """Return what a script says for HIP, word for word, and where it says it first."""
+    """Return the words of a script's code for HIP, and the first place of each group."""
     found: dict[_Key, tuple[dict[bytes, None], Span]] = {}
     for command in source.commands:
         words = list(_words_for_hip(source, command))
@@ -172,7 +172,7 @@ def _said(source: CMake) -> dict[_Key, tuple[dict[bytes, None], Span]]:
 
 
 def _branches(source: CMake) -> Iterator[tuple[list[CMakeCommand], list[CMakeCommand]]]:
-    """Yield the commands of `if(USE_HIP)`, and those of its `else()`, that stand in nothing else there."""
+    """Yield the commands of `if(USE_HIP)` and of its `else()`, without nested blocks."""
     found: dict[CMakeCommand, tuple[list[CMakeCommand], list[CMakeCommand]]] = {}
     for command in source.commands:
         block = source.block(command)
@@ -184,7 +184,7 @@ def _branches(source: CMake) -> Iterator[tuple[list[CMakeCommand], list[CMakeCom
 
 
 def _chosen(source: CMake) -> dict[Block[CMakeCommand], bool | None]:
-    """Return a cache of the blocks that the option chooses."""
+    """Return a cache of the blocks that depend on the option."""
     return {}
 
 
@@ -194,7 +194,7 @@ def _of_hip(source: CMake) -> dict[Block[CMakeCommand], bool | None]:
 
 
 def _within(source: CMake, command: CMakeCommand) -> bool:
-    """Say whether a command stands where it is chosen by the option."""
+    """Return whether a command is in a block that depends on the option."""
 
     def chosen(block: Block[CMakeCommand]) -> bool | None:
         return True if _USE_HIP.search(source[block.first.inner]) else None

@@ -19,7 +19,7 @@ _GOES_ON = re.compile(rb"\\\r?\n")
 
 @dataclass
 class _Both:
-    """A conditional as hipport writes it: its own lines, and those for either."""
+    """A conditional in the form that hipport writes: its own lines, and those for HIP and for CUDA."""
 
     own: list[MakeLine]
     hip: list[MakeLine] = field(default_factory=list)
@@ -28,7 +28,7 @@ class _Both:
 
 
 def behind(source: Makefile, project: Project) -> Iterator[tuple[Span, Sequence[bytes]]]:
-    """Yield where lines for HIP stand, and what they lack."""
+    """Yield the places of lines for HIP, and the parts that they lack."""
     now = _conditionals(source) if makefile.is_own(source) and not source.errors else []
     if not now:
         return
@@ -37,7 +37,7 @@ def behind(source: Makefile, project: Project) -> Iterator[tuple[Span, Sequence[
     found = [*makefile.find(before, project)]
     left = [before.origin(each.span).start for each in found if not each.edits]
     again = before.apply(edit for each in found for edit in each.edits)
-    # What is for HIP belongs to the first line for CUDA beside it, and is all that there is of the others.
+    # The lines for HIP are counted at the first line for CUDA beside them; the other lines for CUDA get none.
     wanted: dict[int, list[bytes]] = {}
     for both in _conditionals(again):
         for line in both.cuda:
@@ -67,7 +67,7 @@ def _words(source: Makefile, line: MakeLine) -> list[bytes]:
 
 
 def _conditionals(source: Makefile) -> list[_Both]:
-    """Return the conditionals that are as hipport writes them, with no other in one."""
+    """Return the conditionals in the form that hipport writes, without nested ones."""
     found: list[_Both] = []
     opened: list[_Both] = []
     for line in source.lines:

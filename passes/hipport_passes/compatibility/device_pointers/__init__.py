@@ -45,19 +45,19 @@ _KINDS = (
     Kind(frozenset((b"cudaSurfaceObject_t", b"CUsurfObject")), b"hipSurfaceObject_t", "a surface object"),
 )
 _STATIC = re.compile(rb"static_cast\s*<(?P<type>[^<>]*)>\s*\(")
-# Numbers that a pointer does not fit into, to which it cannot be cast.
+# Types of numbers that a pointer does not fit into, and cannot be cast to.
 _NARROW = re.compile(
     rb"\s*(?:std\s*::\s*)?(?:u?int(?:8|16|32)_t|uint|(?:unsigned|signed)(?:\s+(?:int|short|char))?|int|short|char)\s*"
 )
-#: What compares, and what does it by more and less.
+#: Comparisons, and those of them that order.
 _COMPARED = (b"<", b">", b"<=", b">=", b"==", b"!=")
 _ORDERED = (b"<", b">", b"<=", b">=")
-# What puts something into a container, or looks for it there.
+# Functions that put an element into a container, or look for one.
 _HOLDING = frozenset(b"push_back emplace_back push emplace insert find count erase contains".split())
 
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
-    """Yield a finding per calculation with an address, and per place where one becomes a number, or a number one."""
+    """Yield a finding per calculation with an address, and per conversion between an address and a number."""
     for kind in _KINDS:
         yield from _of_kind(source, project, kind)
 
@@ -75,7 +75,7 @@ def _of_kind(source: Cpp, project: Project, kind: Kind) -> Iterator[Finding]:
             continue
         outer = begun.get(edits[0].span.start) if not len(edits[0].span) else None
         if outer is not None:
-            # What is inside begins at the same place: both casts are one edit.
+            # The inner expression begins at the same place: both casts are one edit.
             outside, (first, *others) = found[outer]
             both = Edit(first.span, first.new + edits[0].new)
             found[outer] = (outside, (both, *others, *edits[1:]))
@@ -96,7 +96,7 @@ def _outermost(node: Node) -> tuple[int, int]:
 
 
 def _calculated(seen: Names, node: Node) -> tuple[Edit, ...]:
-    """Return what makes a calculation one with bytes, or with numbers where a number comes of it."""
+    """Return the edits that make a calculation one in bytes, or in numbers if its result is a number."""
     left, right, sign = sides(seen.source, node)
     addresses = [each for each in (left, right) if seen.is_address(each)]
     if not addresses:
@@ -107,26 +107,26 @@ def _calculated(seen: Names, node: Node) -> tuple[Edit, ...]:
         return tuple(edit for each in addresses for edit in _as_number(each))
     if sign in _COMPARED and len(addresses) == 1:
         other = right if addresses[0] is left else left
-        # `p > 0` of a pointer is no comparison, `p != 0` is one.
+        # `p > 0` is not a valid comparison of a pointer, `p != 0` is.
         literal = sign in _ORDERED and other is not None and other.type == "number_literal"
         return _as_number(addresses[0]) if literal or seen.is_number(other) else ()
     return ()
 
 
 def _as_number(node: Node | None) -> tuple[Edit, ...]:
-    """Return what makes a number of an address, or of a sum with one."""
+    """Return the edits that convert an address, or a sum with one, to a number."""
     return around(node, NUMBER) if node is not None and node.type == "binary_expression" else before(node, NUMBER)
 
 
 def _chosen(seen: Names, node: Node) -> tuple[Edit, ...]:
-    """Return what casts the number of `c ? address : number`."""
+    """Return the edits that cast the number in `c ? address : number`."""
     values = (node.child_by_field_name("consequence"), node.child_by_field_name("alternative"))
     numbers = [each for each in values if seen.is_number(each)]
     return around(numbers[0], seen.kind.cast) if len(numbers) == 1 and any(map(seen.is_address, values)) else ()
 
 
 def _looked_up(seen: Names, node: Node) -> tuple[Edit, ...]:
-    """Return what casts the number that an address is looked for by: `m[base + n]`."""
+    """Return the edits that cast a number that is a container's key: `m[base + n]`."""
     of, given = node.child_by_field_name("argument"), node.child_by_field_name("indices")
     if of is None or given is None or given.named_child_count != 1 or not seen.named(of, b"keyed"):
         return ()
@@ -134,7 +134,7 @@ def _looked_up(seen: Names, node: Node) -> tuple[Edit, ...]:
 
 
 def _first_of(seen: Names, value: Node, pair: bool) -> tuple[Edit, ...]:
-    """Return what casts the numbers of a list that are keys: `{n, 1}` of a pair, `{{n, 1}, {m, 2}}` of a container."""
+    """Return the edits that cast the keys in a list: `{n, 1}` of a pair, `{{n, 1}, {m, 2}}` of a container."""
     inner = [each for each in value.named_children if each.type != "comment"]
     if pair:
         return around(inner[0], seen.kind.cast) if len(inner) == 2 and seen.is_number(inner[0]) else ()
@@ -143,7 +143,7 @@ def _first_of(seen: Names, value: Node, pair: bool) -> tuple[Edit, ...]:
 
 
 def _assigned(seen: Names, node: Node) -> tuple[Edit, ...]:
-    """Return what makes `p += n` a sum of bytes, and what casts a number that an address is given."""
+    """Return the edits that make `p += n` a sum in bytes, and that cast a number assigned to an address."""
     left, right, sign = sides(seen.source, node)
     if left is None or right is None or not seen.is_address(left):
         return ()
@@ -162,13 +162,13 @@ def _assigned(seen: Names, node: Node) -> tuple[Edit, ...]:
 
 
 def _given(seen: Names, node: Node) -> tuple[Edit, ...]:
-    """Return what casts the value that a variable begins with."""
+    """Return the edits that cast the initial value of a variable."""
     name, value = node.child_by_field_name("declarator"), node.child_by_field_name("value")
     if name is None or value is None or node.parent is None:
         return ()
     if value.type in ("initializer_list", "argument_list"):
         of = name.child_by_field_name("declarator") if name.type == "array_declarator" else None
-        # `std::vector<CUdeviceptr> v{n};`: of another type, `n` would be how many.
+        # `std::vector<CUdeviceptr> v{n};`: a value of another type would be the size.
         of = name if of is None and name.type == "identifier" and value.type == "initializer_list" else of
         container = seen.of(name) if name.type == "identifier" else b""
         if container in (b"pair", b"keyed"):
@@ -189,7 +189,9 @@ def _given(seen: Names, node: Node) -> tuple[Edit, ...]:
 
 
 def _initialized(seen: Names, node: Node) -> tuple[Edit, ...]:
-    """Return what casts the number that a constructor gives a member: `C(size_t n) : address(n) {}`."""
+    """Return the edits that cast the number with which a constructor initializes a member: `C(size_t n) : address(n)
+    {}`.
+    """
     name, given = node.named_children[0], node.named_children[-1]
     if given is name or given.named_child_count != 1 or not seen.is_address(name):
         return ()
@@ -197,7 +199,7 @@ def _initialized(seen: Names, node: Node) -> tuple[Edit, ...]:
 
 
 def _in_brackets(seen: Names, node: Node) -> tuple[Edit, ...]:
-    """Return what casts the number of `CUdeviceptr p(base);`, which is parsed as a function that takes one."""
+    """Return the edits that cast the number in `CUdeviceptr p(base);`, which is parsed as a function."""
     name, taken = node.child_by_field_name("declarator"), node.child_by_field_name("parameters")
     given = taken.named_children[0] if taken is not None and taken.named_child_count == 1 else None
     if (
@@ -214,7 +216,7 @@ def _in_brackets(seen: Names, node: Node) -> tuple[Edit, ...]:
 
 
 def _returned(seen: Names, node: Node) -> tuple[Edit, ...]:
-    """Return what casts a value to what its function returns."""
+    """Return the edits that cast a value to the return type of its function."""
     function = enclosing(node)
     value = node.named_children[0] if node.named_child_count == 1 else None
     if function is None or value is None or _in_lambda(node, function):
@@ -234,7 +236,7 @@ def _returned(seen: Names, node: Node) -> tuple[Edit, ...]:
 
 
 def _switched(seen: Names, node: Node) -> tuple[Edit, ...]:
-    """Return what casts the address that is chosen by, `switch (p)`."""
+    """Return the edits that cast the address in `switch (p)`."""
     condition = node.child_by_field_name("condition")
     value = condition.child_by_field_name("value") if condition is not None else None
     return around(value, NUMBER) if value is not None and seen.is_address(value) else ()
@@ -250,12 +252,12 @@ def _in_lambda(node: Node, function: Node) -> bool:
 
 
 def _stepped(seen: Names, node: Node) -> tuple[Edit, ...]:
-    """Return what makes a step, whose value nobody uses, a sum of bytes."""
+    """Return the edits that make `p++`, whose value is unused, a sum in bytes."""
     of = node.child_by_field_name("argument")
     if (
         not seen.kind.added_to
         or of is None
-        or of.type == "call_expression"  # a cast: nothing is assigned to its value
+        or of.type == "call_expression"  # A cast: its value cannot be assigned to.
         or not seen.is_address(of)
         or node.parent is None
         or node.parent.type != "expression_statement"
@@ -267,7 +269,7 @@ def _stepped(seen: Names, node: Node) -> tuple[Edit, ...]:
 
 
 def _cast(seen: Names, node: Node) -> tuple[Edit, ...]:
-    """Return what makes a static_cast between a number and an address one that reinterprets, or goes by way of one."""
+    """Return the edits that replace a static_cast between a number and an address."""
     match = _STATIC.match(seen.source.code, node.start_byte, node.end_byte)
     values = node.child_by_field_name("arguments")
     if match is None and values is not None:
@@ -284,7 +286,7 @@ def _cast(seen: Names, node: Node) -> tuple[Edit, ...]:
 
 
 def _handed_on(seen: Names, call: Node, values: Node) -> tuple[Edit, ...]:
-    """Return what casts the numbers that a function of the program's takes as addresses, and addresses it shows."""
+    """Return the edits that cast numbers passed for address parameters, and addresses that the program prints."""
     given = [each for each in values.named_children if each.type != "comment"]
     called = call.child_by_field_name("function")
     name = seen.source.code[called.start_byte : called.end_byte] if called is not None else b""
@@ -299,7 +301,7 @@ def _handed_on(seen: Names, call: Node, values: Node) -> tuple[Edit, ...]:
 
 
 def _keys_of(seen: Names, called: Node | None, given: list[Node]) -> tuple[Edit, ...]:
-    """Return what casts the number that a container is given for a key: `m.emplace(n, 1)`, `m.insert({n, 1})`."""
+    """Return the edits that cast the number given as a container's key: `m.emplace(n, 1)`, `m.insert({n, 1})`."""
     of = called.child_by_field_name("argument") if called is not None else None
     if of is None or not given or not seen.named(of, b"keyed"):
         return ()
@@ -309,7 +311,7 @@ def _keys_of(seen: Names, called: Node | None, given: list[Node]) -> tuple[Edit,
 
 
 def _narrowed(seen: Names, node: Node) -> tuple[Edit, ...]:
-    """Return what casts an address to a number first where it is cast to one that it does not fit into."""
+    """Return the edits that first cast an address to a number where it is cast to a narrower type."""
     kind, value = node.child_by_field_name("type"), node.child_by_field_name("value")
     if kind is None or not seen.is_address(value):
         return ()

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers in the brackets that objects begin with: `Buffer b{(size_t)base + n, 1}`, `return {base};`, `.p = n`."""
+"""Numbers in braces or parentheses that initialize objects: `Buffer b{(size_t)base + n, 1}`, `return {base};`, `.p =
+n`.
+"""
 
 from __future__ import annotations
 
@@ -14,13 +16,13 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 _ADDRESS, _ADDRESSES = b"(", b"["
-# Lists in lists.
+# The depth of nested lists.
 _DEEPEST = 8
 _DESIGNATED = "initializer_pair"
 
 
 def listed(seen: Names, node: Node) -> tuple[Edit, ...]:
-    """Return what casts the numbers in braces that become such addresses."""
+    """Return the edits that cast the numbers in braces that become such addresses."""
     target = _target(seen, node)
     if not target:
         return ()
@@ -32,7 +34,9 @@ def listed(seen: Names, node: Node) -> tuple[Edit, ...]:
 
 
 def constructed(seen: Names, node: Node) -> tuple[Edit, ...]:
-    """Return what casts the numbers that a constructor takes as addresses: `Buffer b(n);`, `new Buffer(n)`."""
+    """Return the edits that cast numbers passed to address parameters of a constructor: `Buffer b(n);`, `new
+    Buffer(n)`.
+    """
     if node.parent is None or node.parent.type not in ("init_declarator", "new_expression"):
         return ()
     target = _target(seen, node)
@@ -40,7 +44,7 @@ def constructed(seen: Names, node: Node) -> tuple[Edit, ...]:
 
 
 def taking(seen: Names, prefix: bytes, given: Iterable[Node]) -> tuple[Edit, ...]:
-    """Return what casts the numbers among what is given where `prefix` and their place say that an address is taken."""
+    """Return the edits that cast numbers among the arguments where `prefix` and their index name an address."""
     edits: list[Edit] = []
     for place, each in enumerate(given):
         value: Node | None = each
@@ -64,7 +68,7 @@ def _elements(node: Node) -> list[Node]:
 
 
 def _target(seen: Names, node: Node, depth: int = 0) -> bytes:
-    """Return what a list becomes: the name of a class, `(` for an address, `[` for several; b"" for anything else."""
+    """Return the type that a list initializes: the name of a class, `(` for an address, `[` for several; else b""."""
     above = node.parent
     if above is None or depth > _DEEPEST:
         return b""
@@ -72,7 +76,7 @@ def _target(seen: Names, node: Node, depth: int = 0) -> bytes:
         name, outer = above.child_by_field_name("declarator"), above.parent
         kind = _class(seen, outer.child_by_field_name("type") if outer is not None else None)
         if kind == _ADDRESS or name is None or seen.named(name, b"addresses"):
-            return b""  # These are looked at where they are declared.
+            return b""  # These are handled at their declarations.
         return kind + b"[" if name.type == "array_declarator" and kind else kind
     if above.type in ("compound_literal_expression", "new_expression"):
         return _class(seen, above.child_by_field_name("type"))
@@ -102,7 +106,7 @@ def _class(seen: Names, kind: Node | None) -> bytes:
 
 
 def _within(seen: Names, outer: bytes, place: int) -> bytes:
-    """Return what a list becomes that stands at a place of another one."""
+    """Return the type that a list initializes at an index of another list."""
     if outer.endswith(b"[") and outer != _ADDRESSES:
         return outer[:-1]
     if not outer or outer in (_ADDRESS, _ADDRESSES):
@@ -116,7 +120,7 @@ def _within(seen: Names, outer: bytes, place: int) -> bytes:
 
 
 def _variable(seen: Names, name: Node) -> bytes:
-    """Return the class that a variable is declared with in its function, or members of its name in all classes."""
+    """Return the class that declares a variable in its function, or all members of that name."""
     if name.type == "field_expression" and (field := name.child_by_field_name("field")) is not None:
         of = b"{." + seen.source.code[field.start_byte : field.end_byte] + b":"
         kinds = {each.partition(of)[2] for each in seen.everywhere if of in each}

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 _OTHERWISE = re.compile(rb"\b(\w+)(?:\s+|\s*[*&]+\s*)(\w+)\s*[;=,){\[]")
 _NO_TYPES = frozenset(b"return case else goto delete new throw typename using namespace".split())
-# Of a container of them.
+# A container of them.
 _HELD = re.compile(rb"\s*>\s*(?:const\s*)?&?\s*(\w+)\s*[;=,){(\[]")
-# Of a container that has them for keys, or of a pair that begins with one.
+# A container with them as keys, or a pair that begins with one.
 _KEYED = re.compile(rb"\s*,[^;{}()=]*?>\s*(?:const\s*)?&?\s*(\w+)\s*[;=,){(\[:]")
 _BEHIND_OTHERS = re.compile(rb",\s*(?:const\s+)?\Z")
 _KEYED_BEFORE = re.compile(rb"\b(?:(?P<pair>pair)|(?:unordered_)?(?:multi)?map)\s*<\s*(?:const\s+)?\Z")
@@ -29,31 +29,32 @@ _CLASSES = frozenset(("struct_specifier", "class_specifier"))
 class Kind(NamedTuple):
     """A type that is a number in CUDA and a pointer in HIP."""
 
-    #: In a file that is ported by half, as a merge leaves it, HIP's name counts. One with it alone is a person's.
+    #: In a half-ported file, as a merge leaves it, HIP's name counts too. A file with HIP's name alone is a person's
+    #: port.
     words: frozenset[bytes]
     in_hip: bytes
-    #: What is said of it.
+    #: The type's description in messages.
     called: str
-    #: What it is in HIP.
+    #: The type in HIP.
     pointer: str = "pointer"
 
     @property
     def added_to(self) -> bool:
-        """Whether numbers of bytes are added to it."""
+        """Return whether numbers of bytes are added to the type."""
         return self.pointer == "void*"
 
     def named(self, source: Cpp) -> re.Pattern[bytes]:
-        """Return what its names look like in a file."""
+        """Return a pattern for the type's names in a file."""
         words = self.words if self.words.isdisjoint(source.words) else (*self.words, self.in_hip)
         return re.compile(rb"\b(?:" + b"|".join(sorted(words)) + rb")\b")
 
     @property
     def cast(self) -> bytes:
-        """The cast of a number to it."""
+        """Return the cast of a number to the type."""
         return b"(" + next(word for word in sorted(self.words, reverse=True) if not word.endswith(b"_v2")) + b")"
 
     def declared(self, source: Cpp) -> frozenset[bytes]:
-        """Return what is declared with it outside of functions: see `_declared`."""
+        """Return the declarations with the type outside of functions: see `_declared`."""
         return _declared(source, self)
 
 
@@ -66,13 +67,13 @@ def local(source: Cpp, start: int, end: int, kind: Kind) -> dict[bytes, bytes]:
     for name, number in _others(code, start, end, kind.named(source), kind):
         found.setdefault(name, set()).add(b"number" if number else b"")
     for name, what in _addresses(kind.named(source), code, start, end):
-        if what != b"(":  # No function is declared in one: `CUdeviceptr p(base);`
+        if what != b"(":  # A function body declares no functions: `CUdeviceptr p(base);`.
             found.setdefault(name, set()).add(what)
     return {name: min(kinds) if len(kinds) == 1 else b"" for name, kinds in found.items()}
 
 
 def _others(code: bytes, start: int, end: int, named: re.Pattern[bytes], kind: Kind) -> Iterator[tuple[bytes, bool]]:
-    """Yield what is declared with other types, and whether it is a number."""
+    """Yield the names that are declared with other types, and whether the type is a number."""
     for match in _OTHERWISE.finditer(code, start, end):
         if match[1] in _NO_TYPES or match[1] in kind.words or named.fullmatch(match[1]):
             continue
@@ -86,12 +87,12 @@ def _others(code: bytes, start: int, end: int, named: re.Pattern[bytes], kind: K
 def _addresses(named: re.Pattern[bytes], code: bytes, start: int, end: int) -> Iterator[tuple[bytes, bytes]]:
     """Yield the names that are declared with the type, and b"address", b"addresses" or b"(" for a function.
 
-    b"keyed" and b"mapped" are of containers by such keys, and of such values, b"pair" of pairs that begin with one.
+    b"keyed" and b"mapped" are containers with such keys and with such values, b"pair" pairs that begin with one.
     """
     for match in named.finditer(code, start, end):
         held = _HELD.match(code, match.end(), end)
         if held is not None:
-            # `std::map<int, CUdeviceptr> m`: what `m[1]` is, but not what it is looked for by.
+            # `std::map<int, CUdeviceptr> m`: the type of `m[1]`, but not of the key.
             mapped = _BEHIND_OTHERS.search(code, max(0, match.start() - 20), match.start())
             yield held[1], b"mapped" if mapped is not None else b"addresses"
             continue
@@ -102,7 +103,7 @@ def _addresses(named: re.Pattern[bytes], code: bytes, start: int, end: int) -> I
             continue
         for each in declarators(code, match.end(), end):
             if each.opening == b"(" and not each.made.strip(b"&"):
-                # A function, or a variable with a value in brackets.
+                # A function, or a variable with a value in parentheses.
                 yield each.name, b"("
             if what := _what(each):
                 yield each.name, what
@@ -114,12 +115,12 @@ def _what(each: Declarator) -> bytes:
 
 
 def _declared(source: Cpp, type_: Kind) -> frozenset[bytes]:
-    """Return what is declared outside of functions.
+    """Return the declarations outside of functions.
 
-    With `(` in front functions, with `[` arrays of addresses, with `#` numbers, with `<` containers by such keys, with
-    `>` containers of such values by other keys, with `=` pairs that begin with one; `f(1` says that the second
-    parameter of a function is one. Of classes, `C{1` is the second member, `C{1[` an array of them, `C{1:D` one of
-    another class, `C{.p` and `C{.p:D` those by their names.
+    A prefix marks the kind: `(` functions, `[` arrays of addresses, `#` numbers, `<` containers with such keys, `>`
+    containers with such values and other keys, `=` pairs that begin with one. `f(1`: the second parameter of a function
+    is one. For classes, `C{1` is the second member, `C{1[` an array of them, `C{1:D` one of another class, `C{.p` and
+    `C{.p:D` those by their names.
     """
     if type_.words.isdisjoint(source.words):
         return frozenset()
@@ -132,7 +133,7 @@ def _declared(source: Cpp, type_: Kind) -> frozenset[bytes]:
     ]
     outside = bytearray(source.code)
     for start, end in bodies:
-        # The bracket stays: it says that the name is a function's.
+        # The parenthesis stays: it shows that the name is a function's.
         outside[start + 1 : end] = b" " * (end - start - 1)
     code = bytes(outside)
     for name, kind in _addresses(named, code, 0, len(code)):
@@ -147,7 +148,7 @@ def _declared(source: Cpp, type_: Kind) -> frozenset[bytes]:
 
 
 def _members(source: Cpp, type_: Kind) -> Iterator[bytes]:
-    """Yield what `_declared` says of classes."""
+    """Yield the entries of `_declared` for classes."""
     found: dict[bytes, set[frozenset[bytes]]] = {}
     for node in nodes(source.tree.root_node, _CLASSES):
         body = node.child_by_field_name("body")
@@ -155,7 +156,7 @@ def _members(source: Cpp, type_: Kind) -> Iterator[bytes]:
             continue
         parts = [each for each in body.named_children if each.type != "comment"]
         name = _class_name(source, node)
-        # What has a base, or differs by a condition, is given other things in its brackets.
+        # A class with a base, or with conditional members, has other values in its braces.
         if not name or any(each.type.startswith(("preproc", "base_class")) for each in (*parts, *node.named_children)):
             continue
         said: set[bytes] = set()
@@ -181,7 +182,7 @@ def _members(source: Cpp, type_: Kind) -> Iterator[bytes]:
 
 
 def _class_name(source: Cpp, node: Node) -> bytes:
-    """Return the name of a class, that of its `typedef` where it has no other."""
+    """Return the name of a class, or that of its `typedef` if it has no other."""
     named = node.child_by_field_name("name")
     if named is None and node.parent is not None and node.parent.type == "type_definition":
         named = node.parent.child_by_field_name("declarator")
@@ -189,7 +190,7 @@ def _class_name(source: Cpp, node: Node) -> bytes:
 
 
 def _taken(source: Cpp, type_: Kind) -> Iterator[bytes]:
-    """Yield `f(1` for each function whose second parameter is such an address; not of names that differ in it."""
+    """Yield `f(1` for each function whose second parameter is such an address; not if overloads differ in it."""
     found: dict[bytes, set[frozenset[int]]] = {}
     for node in nodes(source.tree.root_node, frozenset(("function_declarator",))):
         name, taken = node.child_by_field_name("declarator"), node.child_by_field_name("parameters")

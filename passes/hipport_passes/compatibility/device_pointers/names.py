@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Expressions of a file that are such addresses, or numbers, as their names and casts show."""
+"""Expressions of a file that are such addresses or numbers, judged by their names and casts."""
 
 from __future__ import annotations
 
@@ -17,34 +17,34 @@ INTEGER = re.compile(
     rb"\s*(?:std\s*::\s*)?(?:size_t|u?int(?:64|ptr)_t|(?:unsigned\s+)?(?:long\s+long|long)(?:\s+(?:unsigned\s+)?int)?)\s*"
 )
 _TO_INTEGER = re.compile(rb"(?:reinterpret|static)_cast\s*<" + INTEGER.pattern + rb">\s*\(")
-#: Of what is declared outside of functions: see `declared`.
+#: Prefixes of declarations outside of functions: see `declared`.
 _KINDS = ((b"[", b"addresses"), (b"<", b"keyed"), (b"=", b"pair"), (b">", b"mapped"))
 BYTES, NUMBER = b"(char*)", b"(unsigned long long)"
 _TO_MANY = re.compile(rb"(?:(?:reinterpret|static)_cast\s*<\s*(\w+)\s*\*\s*>|\(\s*(\w+)\s*\*\s*\))\s*")
 _TO_ONE = re.compile(rb"(?:reinterpret|static)_cast\s*<\s*(\w+)\s*>\s*\(")
-#: What is done with numbers alone.
+#: Operators for numbers alone.
 OF_NUMBERS = (b"%", b"/", b"*", b"&", b"|", b"^", b"<<", b">>")
 
 
 class Names:
-    """The meaning of names at a place: their function's declaration, else one outside of functions."""
+    """The meaning of names at a place: by their function's declaration, else by one outside of functions."""
 
     def __init__(self, source: Cpp, everywhere: frozenset[bytes], kind: Kind) -> None:
         self.source = source
         self.kind = kind
-        #: What is declared outside of functions: see `declared`.
+        #: The declarations outside of functions: see `declared`.
         self.everywhere = everywhere
         self._known: dict[tuple[int, int], dict[bytes, bytes]] = {}
 
     def of(self, node: Node) -> bytes:
-        """Return what it is: b"address", b"addresses" (an array, a pointer), b"number", b"keyed", …, or b""."""
+        """Return the kind of a name: b"address", b"addresses" (an array, a pointer), b"number", b"keyed", …, or b""."""
         name = self.source.code[node.start_byte : node.end_byte]
         if node.type in ("identifier", "type_identifier"):
             return self.known_as(enclosing(node), name)
         return self.known_as(None, name)
 
     def known_as(self, function: Node | None, name: bytes) -> bytes:
-        """Return what a name is in a function, or outside of all."""
+        """Return the kind of a name in a function, or outside of all."""
         if function is not None:
             here = (function.start_byte, function.end_byte)
             if here not in self._known:
@@ -59,14 +59,14 @@ class Names:
         return b"number" if b"#" + name in self.everywhere else b""
 
     def calls(self, node: Node) -> bool:
-        """Say whether what is called gives an address."""
+        """Return whether a call returns an address."""
         if node.type == "field_expression":
             field = node.child_by_field_name("field")
             return field is not None and self.calls(field)
         return b"(" + self.source.code[node.start_byte : node.end_byte] in self.everywhere
 
     def is_address(self, node: Node | None) -> bool:
-        """Say whether an expression is such an address, or a sum with one."""
+        """Return whether an expression is such an address, or a sum with one."""
         if node is None:
             return False
         if node.type == "parenthesized_expression":
@@ -93,12 +93,12 @@ class Names:
         return self.named(node, b"address") or self._key(node)
 
     def _several(self, of: Node, by: str) -> bool:
-        """Say whether it is an array of addresses, a pointer to them, or a container of them by other keys."""
+        """Return whether it is an array of addresses, a pointer to them, or a container of them with other keys."""
         mapped = by == "subscript_expression" and self.named(of, b"mapped")
         return mapped or self.named(of, b"addresses") or self._cast(of)
 
     def _key(self, node: Node) -> bool:
-        """Say whether it is what a pair begins with: `p.first`, `found->first` of `auto found = m.find(…)`."""
+        """Return whether it is the first part of a pair: `p.first`, `found->first` of `auto found = m.find(…)`."""
         field, of = node.child_by_field_name("field"), node.child_by_field_name("argument")
         if node.type != "field_expression" or field is None or of is None:
             return False
@@ -119,21 +119,21 @@ class Names:
         return match is not None and self.known_as(function, match[1]) == b"keyed"
 
     def _cast(self, node: Node) -> bool:
-        """Say whether an expression is cast to a pointer to such addresses."""
+        """Return whether an expression is cast to a pointer to such addresses."""
         if node.type == "parenthesized_expression":
             return node.named_child_count == 1 and self._cast(node.named_children[0])
         match = _TO_MANY.match(self.source.code, node.start_byte, node.end_byte)
         return match is not None and bool({match[1], match[2]} & self.kind.words)
 
     def named(self, node: Node, what: bytes) -> bool:
-        """Say whether a name, or that of a member, is of such an address, or of several."""
+        """Return whether the kind of a name, or of a member's name, is `what`."""
         if node.type == "field_expression":
             field = node.child_by_field_name("field")
             return field is not None and self.named(field, what)
         return node.type in ("identifier", "field_identifier") and self.of(node) == what
 
     def is_number(self, node: Node | None) -> bool:
-        """Say whether an expression is a number for certain: declared or cast so, or calculated with one that is."""
+        """Return whether an expression is certainly a number: declared or cast so, or calculated with one."""
         if node is None:
             return False
         if node.type == "parenthesized_expression":
@@ -153,7 +153,7 @@ class Names:
         if node.type == "binary_expression":
             left, right, sign = sides(self.source, node)
             if self.source.code.startswith(BYTES, node.start_byte):
-                return False  # as this pass writes it
+                return False  # In the form that this pass writes.
             if sign in OF_NUMBERS and (self.is_address(left) or self.is_address(right)):
                 return True
             if self.is_address(left) or self.is_address(right):
@@ -163,7 +163,7 @@ class Names:
 
 
 def enclosing(node: Node) -> Node | None:
-    """Return the definition of the function that a node is in."""
+    """Return the definition of the function around a node."""
     above = node.parent
     while above is not None and above.type != "function_definition":
         above = above.parent
@@ -177,7 +177,7 @@ def sides(source: Cpp, node: Node) -> tuple[Node | None, Node | None, bytes]:
 
 
 def before(node: Node | None, cast: bytes) -> tuple[Edit, ...]:
-    """Return what casts an operand; () for one that is a sum without brackets, which is looked at by itself."""
+    """Return the edits that cast an operand; () for a sum without parentheses, which is handled separately."""
     if node is None or node.type == "binary_expression":
         return ()
     return (Edit(Span(node.start_byte, node.start_byte), cast),)

@@ -50,18 +50,18 @@ from hipport_passes.names.pytorch_headers import includes_pytorch
 _DEFINES = re.compile(rb"#[ \t]*(?:define|undef)[ \t]+__CUDACC__")
 _BY_BUILD = re.compile(rb"USE_ROCM|USE_HIP|WITH_HIP")
 _BY_HIPCC = re.compile(rb"\b(?:__HIP_\w+__|__HIPCC__|__HIP__|HIP_VERSION|__AMDGCN__)\b")
-# In a directive, all that is white goes on with it: its lines end behind a backslash, or in a remark.
+# In a directive, `\s` also matches line ends, which stand after a backslash or in a comment.
 _IFDEF = re.compile(rb"(if)(n?)def[\s\\]+$")
-# What binds no closer than the `||`, or `&&`, that comes between.
+# Operators that bind no tighter than the inserted `||` or `&&`.
 _LEFT = re.compile(rb"(?:(?:if|(?P<sign>\|\||&&)|\()[\s\\]*|^)(?P<not>!)?[\s\\]*$")
 _RIGHT = re.compile(rb"[\s\\]*(?:(?P<sign>\|\||&&)|\)|$)")
 _CLOSING = re.compile(rb"[\s\\]*\)")
-# What stands behind the name that an `#ifdef` asks for, or an `#else`, is no condition, and compilers only warn of it.
+# Text after the name in an `#ifdef`, or after an `#else`, is not part of the condition; compilers only warn about it.
 _PASSED_OVER = re.compile(rb"#[ \t]*(?:ifn?def[\s\\]+\w+|else|endif)\b")
 _DEFINED = re.compile(rb"\bdefined[\s\\]*(?:(\()[\s\\]*)?$")
 
 
-# What is written for a compiler, not for the program: pragmas, attributes, and words on its defects.
+# Code that is for the compiler, not part of the program: pragmas, attributes, and comments on defects.
 _TO_NVCC = re.compile(
     rb"#[ \t]*(?:pragma|error|warning)|\b_*[Pp]ragma\b|\basm\b|__attribute__|__declspec|\[\[|__builtin_|\b__nv_"
     rb"|(?i:\bnvcc|\bbugs?\b|work[ -]?around|\bgcc\b|msvc|clang|compiler)"
@@ -69,7 +69,7 @@ _TO_NVCC = re.compile(
 
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
-    """Yield a finding per name that is renamed, and per condition that a person must look at."""
+    """Yield a finding per name that is renamed, and per condition that a person must judge."""
     yield from Guards.of(source, project).missing(source)
     if not any(
         word in source.text for word in (b"__CUDA", b"__NVCC__", b"_VERSION", b"_VER_", b"CUDNN_", b"USE_", b"WITH_HIP")
@@ -77,7 +77,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         return
     by_build = [*_build_macros(source, project)]
     yield from by_build
-    # What stands behind an `#ifdef NAME` is passed over, and goes.
+    # Text after `#ifdef NAME` is ignored by compilers, and is removed.
     gone = tuple(sorted(edit.span for each in by_build for edit in each.edits))
     conditions = _Conditions(source, project)
     for span, name in source.names(NAME):
@@ -91,7 +91,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
 
 
 def _in_code(source: Cpp, span: Span) -> Iterator[Finding]:
-    """Yield what is to be said of `__CUDA_ARCH__` outside of directives: comparisons and assertions have answers."""
+    """Yield the findings on `__CUDA_ARCH__` outside of directives: comparisons and assertions have known results."""
     compared = release_comparisons.settled(source.code, span)
     if compared is not None and not within(span.start, source.cuda_only):
         written = source.code[span.start : compared[0].end].decode(errors="replace")
@@ -123,14 +123,14 @@ class _Conditions:
         self.source, self.project = source, project
         groups = source.conditionals
         self._parts = {part.span.start: (part, group) for group in groups for part in group}
-        # What a branch before it tells AMD by has decided.
+        # For each condition of such a group: whether no earlier branch distinguishes AMD.
         self._told = {
             part.span: not any(before.tells(source.known_on_hip) for before in group[:number])
             for group in groups
             if any(part.tells(source.known_on_hip) for part in group)
             for number, part in enumerate(group)
         }
-        # The host goes on behind what asks for device code, to a release that is asked for, say.
+        # After a test for device code the host compiler reads the next branches, for example a test of a release.
         self._host_alone = {
             part.span
             for group in groups
@@ -141,7 +141,7 @@ class _Conditions:
         self._reported: set[int] = set()
 
     def asked(self, span: Span, name: bytes, directive: Span) -> Iterator[Finding]:
-        """Yield what is to be said of a name in a directive."""
+        """Yield the findings on a name in a directive."""
         if directive.start not in self._parts:
             if name in COMPILER:
                 yield _outside(self.source, span, name, directive)
@@ -153,7 +153,7 @@ class _Conditions:
             yield from self._untold(span, name, part, group)
 
     def _by_amd(self, span: Span, name: bytes, part: Conditional) -> Iterator[Finding]:
-        """Yield the finding on a condition that tells AMD from NVIDIA: AMD reaches all conditions before it."""
+        """Yield the finding on a condition that distinguishes AMD: AMD evaluates all conditions before it."""
         directive, text = part.span, asked_text(self.source, part)
         asked = name not in COMPILER and self._told[directive] and is_undecided(text)
         of_host = name in VERSIONS - {b"__CUDA_ARCH__"} and not as_on_the_newest(text)
@@ -162,7 +162,7 @@ class _Conditions:
             yield decide(span, name)
 
     def _untold(self, span: Span, name: bytes, part: Conditional, group: tuple[Conditional, ...]) -> Iterator[Finding]:
-        """A condition of a chain in which nobody asks for AMD."""
+        """Yield the findings on a condition of a chain that never tests for AMD."""
         source, directive, text = self.source, part.span, asked_text(self.source, part)
         code = source.code
         asks = ASKS.search(code[directive.start : span.start]) is not None
@@ -172,7 +172,7 @@ class _Conditions:
                 yield _beside(code, directive, span, name, "compiler")
         elif name == b"__NVCC__":
             if not done and b"__CUDACC__" not in text and b"_VER_" not in text:
-                # What nvcc makes of a program is the program, but for what is said to nvcc itself.
+                # Code for nvcc is the program's code, except for directions to nvcc itself.
                 inside = source.text[group[0].span.end : group[-1].span.start]
                 about = "assumes that the condition is about CUDA's syntax, not about pragmas or defects of nvcc"
                 yield _beside(code, directive, span, name, "compiler", about if _TO_NVCC.search(inside) else "")
@@ -180,18 +180,18 @@ class _Conditions:
             if not done:
                 yield _beside(code, directive, span, name, "device_code")
         elif directive.start not in self._reported and not as_on_the_newest(text):
-            self._reported.update(part.span.start for part in group)  # a chain is one thing to decide
+            self._reported.update(part.span.start for part in group)  # A chain is decided as a whole.
             if (said := Guards.of(source, self.project).on(source, group)) is not None:
                 yield said
 
 
 def _asks_for_device(part: Conditional) -> bool:
-    """Say whether a condition asks for device code, and for nothing else."""
+    """Return whether a condition only tests for device code."""
     return {*WORD.findall(part.condition)} == {b"defined", ON_DEVICE}
 
 
 def _build_macros(source: Cpp, project: Project) -> Iterator[Finding]:
-    """Add a macro of hipcc's to conditions that only a build for PyTorch, or a flag, would make true."""
+    """Add one of hipcc's macros to conditions that only a build for PyTorch, or a flag, would make true."""
     names = [(span, name) for span, name in source.names(_BY_BUILD) if source.directive(span.start)]
     if not names or project.union_over(source, includes_pytorch):
         return
@@ -210,7 +210,7 @@ def _build_macros(source: Cpp, project: Project) -> Iterator[Finding]:
         elif match := _DEFINED.search(before):
             start = directive.start + match.start()
             end = span.end if match[1] is None else code.find(b")", span.end, directive.end) + 1
-            # Nothing but the name in the brackets, and no `defined` around this one.
+            # Only the name may be in the parentheses, and no other `defined` around this one.
             odd = match[1] is not None and code[span.end : end - 1].strip()
             if not end or odd or _DEFINED.search(code, directive.start, start):
                 continue
@@ -224,18 +224,18 @@ def _build_macros(source: Cpp, project: Project) -> Iterator[Finding]:
 
 
 def _asked_up_to(code: bytes, directive: Span, name: Span) -> int:
-    """Return where the name in an `#ifdef` ends, with what compilers pass over behind it: no `#if` takes that."""
+    """Return the end of the name in an `#ifdef`, with the ignored text after it, which an `#if` would not accept."""
     rest = code[name.end : directive.end]
     return name.end + len(rest.rstrip()) if rest.strip() else name.end
 
 
 def _build_macros_of(source: Cpp) -> frozenset[bytes]:
-    """The build macros that the program defines itself."""
+    """Return the build macros that the program defines itself."""
     return frozenset(re.findall(rb"#[ \t]*define[ \t]+(" + _BY_BUILD.pattern + rb")\b", source.code))
 
 
 def _beside(code: bytes, directive: Span, span: Span, name: bytes, kind: str, assumes: str = "") -> Finding:
-    """Have a condition that asks for a name of nvcc's ask for hipcc's, too: that tells neither from the other."""
+    """Make a test for one of nvcc's names test for hipcc's too: it does not distinguish them."""
     equal = EQUALS[name]
     before = code[directive.start : span.start]
     if match := _IFDEF.search(before):
@@ -269,7 +269,7 @@ def _outside(source: Cpp, span: Span, name: bytes, directive: Span) -> Finding:
     if not _DEFINES.match(source.code, directive.start):
         equal = COMPILER[name]
         return Finding(span, "compiler", f"{name.decode()} → {equal.decode()}", (Edit(span, equal),))
-    # hipcc defines __HIPCC__ itself, and rocThrust takes a compiler with __CUDACC__ for nvcc.
+    # hipcc itself defines __HIPCC__, and rocThrust treats a compiler with __CUDACC__ as nvcc.
     return Finding(
         directive,
         "defines_compiler",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Chains of conditions: which branch NVIDIA's GPUs and CUDA's releases take, and AMD, and what has AMD take another."""
+"""Chains of conditions: the branches that NVIDIA's GPUs, CUDA's releases and AMD take, and edits that change AMD's."""
 
 from __future__ import annotations
 
@@ -16,15 +16,16 @@ from hipport.syntax.own_guards import COMPILERS, EQUALS, MARK, is_marked
 from hipport.syntax.preprocessor import Conditional
 from hipport_passes.names import release_comparisons
 
-# What nvcc says of itself that is about the language; the name for it alone is about its pragmas and defects, too.
+# nvcc's macros for language features; __NVCC__ is also used for its pragmas and defects.
 COMPILER = {name: equal for name, equal in COMPILERS.items() if name != b"__NVCC__"}
-# Majors of the libraries, by the table in the release notes of CUDA 11.2 (read 2026-11-27); cuSOLVER has one more,
-# and had this one in 11.0. ROCm's have other macros.
+# Major versions of the libraries, from the table in the release notes of CUDA 11.2 (read 2026-11-27); cuSOLVER's is one
+# higher there, and was this one in 11.0. ROCm's libraries have other macros.
 _MAJOR = {b"CUBLAS": 11, b"CUFFT": 10, b"CURAND": 10, b"CUSOLVER": 10, b"CUSPARSE": 11}
-# libcu++ 1.1.0 came with CUDA 11.0, by the table of its releases in CCCL's documentation (read 2026-11-27).
+# libcu++ 1.1.0 came with CUDA 11.0, according to the table of its releases in CCCL's documentation (read 2026-11-27).
 _LIBCUPP = b"LIBCUDACXX_CUDA_API_VERSION"
 _LIBCUPP_OLDEST = {b"": 1_001_000, b"_MAJOR": 1, b"_MINOR": 0, b"_PATCH": 0}
-# The oldest that programs of today are built for: CUDA 11.0 and the GPUs that CUDA 12 knows. AMD has none of them.
+# The oldest versions that current programs are built for: CUDA 11.0 and the GPUs that CUDA 12 supports. AMD has none of
+# them.
 OLDEST = {
     **release_comparisons.OLDEST,
     b"__CUDACC_VER_MINOR__": 0,
@@ -42,7 +43,7 @@ OLDEST = {
 }
 NEWEST = dict.fromkeys(OLDEST, 10**7)
 NAME = re.compile(b"|".join(sorted(OLDEST, reverse=True)))
-# Macros that are numbers, and hipcc has none of; it has the others by names of its own.
+# Macros with numbers that hipcc lacks; for the others it has names of its own.
 VERSIONS = OLDEST.keys() - COMPILER.keys() - {b"__NVCC__"}
 _RELEASES = VERSIONS - {b"__CUDA_ARCH__"}
 ON_DEVICE = b"__HIP_DEVICE_COMPILE__"
@@ -57,25 +58,26 @@ _CONDITION = re.compile(rb"#[ \t]*(?:el)?if\b(.*)", re.DOTALL)
 WORD = re.compile(rb"[A-Za-z_]\w*")
 _ARCHITECTURE = re.compile(rb"\b__CUDA_ARCH__\b")
 _OF_AMD = re.compile(rb"(?:^|_)(?:HIP|HIPCC|ROCM|AMD|AMDGCN|AMDGPU|HCC)(?:_|$)")
-#: The compiler before hipcc, which no ROCm of today has.
+#: The compiler before hipcc, which no current ROCm has.
 _OLD_COMPILER = b"__HIP_PLATFORM_HCC__"
 ASKS = re.compile(rb"#[ \t]*ifn?def[\s\\]+$|\bdefined[\s\\]*\(?[\s\\]*$")
 
 
 class _Chain(NamedTuple):
-    """The conditions of an `#if` and its `#elif`s, and macros of the program in them.
+    """The conditions of an `#if` and its `#elif`s, and the program's macros in them.
 
-    Of each its text, where it stands, and what has to stand in front of it there: `#ifdef A` says the same otherwise.
+    For each condition: its text, its span, and the text that must precede it there, because `#ifdef A` has another
+    form.
     """
 
     parts: tuple[tuple[bytes, Span, bytes], ...]
     others: tuple[bytes, ...]
 
     def _taken(self, texts: Iterable[bytes], macros: dict[bytes, int], on_hip: bool = False) -> int:
-        """Return the number of the branch that is taken."""
+        """Return the index of the branch that is taken."""
         for number, text in enumerate(texts):
             known = macros
-            # What only asks for device code is renamed.
+            # A test for device code alone is renamed.
             if on_hip and _only_asks(text):
                 known = macros | {b"__CUDA_ARCH__": 1}
             if _holds(preprocessor_values.tokens(text), known):
@@ -88,20 +90,20 @@ class _Chain(NamedTuple):
             yield {name: value for name, value in zip(self.others, values, strict=True) if value}
 
     def taken_now(self) -> set[int]:
-        """Return the numbers of the branches that AMD takes as it is."""
+        """Return the indices of the branches that AMD takes without a change."""
         texts = [text for text, _, _ in self.parts]
         return {self._taken(texts, given | _ON_AMD, on_hip=True) for given in self._assigned()}
 
     def taken_on_newest(self) -> set[int]:
-        """Return the numbers of the branches that the newest CUDA takes for the newest GPU."""
+        """Return the indices of the branches that the newest CUDA takes for the newest GPU."""
         texts = [text for text, _, _ in self.parts]
         return {self._taken(texts, given | NEWEST) for given in self._assigned()}
 
     def settled(self, source: Cpp, since: int, until: int) -> tuple[set[int], tuple[Edit, ...]] | None:
-        """Return the branches of all those GPUs and releases, and the edits by which AMD takes them."""
+        """Return the branches that all those GPUs and releases take, and the edits that make AMD take them."""
         texts = [text for text, _, _ in self.parts]
         if any(_THERE.search(text) for text in texts):
-            return None  # Whether a library's header is included, no release of CUDA says.
+            return None  # The inclusion of a library's header does not depend on CUDA's release.
         those = _from(since, until, b" ".join(texts))
         wanted, *others = ([self._taken(texts, given | known) for given in self._assigned()] for known in those)
         if any(each != wanted for each in others):
@@ -111,7 +113,7 @@ class _Chain(NamedTuple):
         for number, (text, span, before) in enumerate(self.parts):
             here = _made_amd(source, text, those) if number <= max(wanted) else []
             if b"__CUDA_ARCH__" in text and (before or _only_asks(text)):
-                here = []  # What only asks for device code is renamed.
+                here = []  # A test for device code alone is renamed.
             new = text
             for each in sorted(here, key=lambda each: each.span.start, reverse=True):
                 new = new[: each.span.start] + each.new + new[each.span.end :]
@@ -123,21 +125,21 @@ class _Chain(NamedTuple):
                     at = Span(span.start + each.span.start, span.start + each.span.end)
                     edits.append(Edit(at, each.new))
         if not edits:
-            return None  # What asks for device code only is renamed, and the host goes on to what is asked next.
+            return None  # A test for device code alone is renamed, and the host continues with the next condition.
         if wanted != [self._taken(changed, given | _ON_AMD, on_hip=True) for given in self._assigned()]:
             return None
         return set(wanted), tuple(edits)
 
 
 def _only_asks(text: bytes) -> bool:
-    """Say whether a condition compares `__CUDA_ARCH__` with nothing."""
+    """Return whether a condition never compares `__CUDA_ARCH__` with a number."""
     return all(ASKS.search(text[: each.start()]) for each in _ARCHITECTURE.finditer(text))
 
 
 def is_half_decided(source: Cpp, group: tuple[Conditional, ...]) -> bool:
-    """Say whether an earlier run decided some conditions of a chain, and AMD now reaches another.
+    """Return whether an earlier run decided some conditions of a chain, and AMD now evaluates another one.
 
-    Upstream has changed that one, or put it there.
+    Upstream has changed or added that condition.
     """
     chain = chain_of(source, group)
     if chain is None or not any(is_marked(source[part.span]) for part in group):
@@ -156,7 +158,7 @@ def is_half_decided(source: Cpp, group: tuple[Conditional, ...]) -> bool:
 
 
 def _from(since: int, until: int, text: bytes) -> list[dict[bytes, int]]:
-    """Return GPUs from `since` to `until`, and releases since the oldest, among which conditions may tell."""
+    """Return GPUs from `since` to `until`, and releases since the oldest, that the conditions may distinguish."""
     low, high = OLDEST | {b"__CUDA_ARCH__": since}, NEWEST | {b"__CUDA_ARCH__": until}
     near = {int(number) + step for number in re.findall(rb"\b[1-9]\d{1,5}\b", text) for step in (-1, 0, 1)}
     return [
@@ -180,7 +182,7 @@ def chain_of(source: Cpp, group: tuple[Conditional, ...]) -> _Chain | None:
         if match is not None:
             parts.append((match[1], Span(*match.span(1)), b""))
         else:
-            # `#ifdef A` becomes an `#if` where more is asked.
+            # `#ifdef A` becomes an `#if` if the condition gets another operand.
             word = source.code.index(b"if", part.span.start)
             end = part.span.start + len(source.code[part.span.start : part.span.end].rstrip())
             parts.append((part.condition, Span(word, end), b"if "))
@@ -191,12 +193,12 @@ def chain_of(source: Cpp, group: tuple[Conditional, ...]) -> _Chain | None:
 
 
 def branch_of(group: tuple[Conditional, ...], number: int) -> Span | None:
-    """Return what the branch of a number has in it; None: there is none."""
+    """Return the contents of the branch with an index; None if there is no such branch."""
     return Span(group[number].span.end, group[number + 1].span.start) if number < len(group) - 1 else None
 
 
 def _made_amd(source: Cpp, text: bytes, those: list[dict[bytes, int]]) -> list[Edit]:
-    """Return the edits to a condition by which AMD answers it as all of `those` GPUs and releases do."""
+    """Return the edits to a condition that give AMD the result that all of `those` GPUs and releases have."""
     words = {token for token in preprocessor_values.tokens(text) if WORD.fullmatch(token)} - {
         b"defined",
         *EQUALS.values(),
@@ -215,14 +217,14 @@ def _made_amd(source: Cpp, text: bytes, those: list[dict[bytes, int]]) -> list[E
 
 
 def _with_amd(source: Cpp, text: bytes, start: int, part: bytes, those: list[dict[bytes, int]]) -> list[Edit]:
-    """Return the edits to a part of a condition that all GPUs and releases answer alike, and AMD otherwise."""
+    """Return the edits to a part of a condition that has one result for all GPUs and releases, and another for AMD."""
     condition = preprocessor_values.tokens(part)
     answers = {_holds(condition, known) for known in those}
     if len(answers) > 1 or _holds(condition, _ON_AMD) in answers:
         return []
     names = [ON_DEVICE] if b"__CUDA_ARCH__" in condition else [b"__HIPCC__"]
     if names == [b"__HIPCC__"] and not isinstance(source, Cuda):
-        names.append(b"__HIP_PLATFORM_AMD__")  # for a compiler of the host, to which builds say so
+        names.append(b"__HIP_PLATFORM_AMD__")  # For a host compiler, to which builds pass this macro.
     sign = b" || defined(" if True in answers else b" && !defined("
     before, after = b"", b"".join(sign + each + b")" for each in names) + MARK
     if part != text:
@@ -241,7 +243,7 @@ def asked_text(source: Cpp, part: Conditional) -> bytes:
 
 
 def all_ask(code: bytes, directive: Span) -> bool:
-    """Say whether the directive only asks whether `__CUDA_ARCH__` is defined, and compares it with nothing."""
+    """Return whether the directive only tests whether `__CUDA_ARCH__` is defined, and compares it with nothing."""
     return all(
         ASKS.search(code[directive.start : match.start()])
         for match in _ARCHITECTURE.finditer(code, directive.start, directive.end)
@@ -249,7 +251,7 @@ def all_ask(code: bytes, directive: Span) -> bool:
 
 
 def as_on_the_newest(directive: bytes, given: dict[bytes, int] | None = None) -> bool:
-    """Say whether AMD takes the branch that the newest CUDA takes, whatever macros that are not `given` are."""
+    """Return whether AMD takes the branch of the newest CUDA, for all values of macros that are not `given`."""
     given = given or {}
     match = _CONDITION.match(directive)
     if match is None:
@@ -263,7 +265,7 @@ def as_on_the_newest(directive: bytes, given: dict[bytes, int] | None = None) ->
         for values in product((0, 1), repeat=len(others)):
             known = {name: value for name, value in given.items() if value} | dict(zip(others, values, strict=True))
             newest = NEWEST
-            if ON_DEVICE in others and not known[ON_DEVICE]:  # the host has no architecture with CUDA either
+            if ON_DEVICE in others and not known[ON_DEVICE]:  # In a host compilation CUDA defines none either.
                 newest = {name: value for name, value in NEWEST.items() if name != b"__CUDA_ARCH__"}
             if _holds(condition, known) is not _holds(condition, known | newest):
                 return False
@@ -273,22 +275,24 @@ def as_on_the_newest(directive: bytes, given: dict[bytes, int] | None = None) ->
 
 
 def is_undecided(directive: bytes) -> bool:
-    """Say whether a condition that asks for AMD as well still comes out on AMD by a release or GPU of NVIDIA's."""
+    """Return whether a condition that tests for AMD still depends on a release or GPU of NVIDIA's when compiled for
+    AMD.
+    """
     words = set(WORD.findall(directive))
     of_amd = {word for word in words if _OF_AMD.search(word)}
     if not of_amd or any(b"VERSION" in word for word in of_amd):
         return False
-    # What is defined on AMD, but in one of the two compilations only.
+    # Macros that are defined for AMD, without the one that only device compilation defines.
     amd = dict.fromkeys(of_amd - {b"__HIP_DEVICE_COMPILE__"}, 1)
     return not as_on_the_newest(directive, amd | {_OLD_COMPILER: 0})
 
 
 class UnreadableChain(Exception):
-    """A condition of which more decides than the macros that are given."""
+    """A condition that depends on more than the given macros."""
 
 
 class _Given(NamedTuple):
-    """The macros that are defined, with what stands for them; a program's own is not where it is 0."""
+    """The defined macros with their values; a program's own macro is absent if it is 0."""
 
     known: Mapping[bytes, int]
 
@@ -300,7 +304,7 @@ class _Given(NamedTuple):
 
 
 def _holds(condition: list[bytes], known: Mapping[bytes, int]) -> bool:
-    """Say whether a condition holds, of which these are the tokens. Raises Unreadable."""
+    """Return whether the condition with these tokens holds. Raises Unreadable."""
     found = preprocessor_values.value(condition, _Given(known))
     if found is None:
         raise UnreadableChain

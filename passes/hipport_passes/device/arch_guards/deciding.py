@@ -37,30 +37,30 @@ from hipport_passes.device.arch_guards.chains import (
 from hipport_passes.device.lost_code import chosen_elsewhere
 from hipport_passes.names import api_names
 
-# The newest GPU whose features hipport ports throughout: those of 9.0 are for a person.
+# The newest architecture that every feature of hipport's ports covers: features of 9.0 are left to a person.
 _ALONE = 800
-# The last one whose features are.
+# The last architecture with such features.
 _LAST = 890
-# What hipport asks of hipcc by another name.
+# Macros that become hipcc's.
 _HIPCC_SAYS = {*COMPILER, b"__NVCC__", b"__CUDA_ARCH__"}
-# Code, once directives are gone.
+# Code, after directives are removed.
 _CODE = re.compile(rb"[;{]")
 # Another name for an intrinsic, or a macro that calls one.
 _MACRO = re.compile(rb"^[ \t]*#[ \t]*define[ \t]+\w+(?:\([^()\n]*\))?[ \t]+(?:__|hipport::)\w", re.MULTILINE)
-# What is in no branch that is ported as a whole: PTX, and names that look like CUDA's.
+# Code that prevents a branch from being ported as a whole: #error, PTX, and names that look like CUDA's.
 _NOT_PORTED = re.compile(
     rb"^[ \t]*#[ \t]*error|\b(?:__)?asm(?:__)?\b|\b(?:cuda\w+|cu[A-Z]\w*|CUDA_\w+|(?:__)?nv\w+)|(?<!::)\bcuda::",
     re.M,
 )
 _STRING = re.compile(rb"\"[^\"]*\"|'[^']*'")
-# A stand-in for __ldg that loads, which is what HIP's does.
+# A substitute for __ldg that only loads, as HIP's does.
 _LOADS = re.compile(
     rb"(?:\s*template\s*<[^<>]*>)?[\w\s]*\b__ldg\s*\(\s*(?:const\s+\w+|\w+\s+const)\s*\*\s*(?:__restrict__\s*)?(\w+)\s*\)"
     rb"\s*\{\s*return\s*(?:\*\s*\1|\1\s*\[\s*0\s*\])\s*;\s*\}\s*"
     rb"|\s*#[ \t]*define[ \t]+__ldg(?:\((\w+)\)[ \t]+(?:\([ \t]*)?\*[ \t]*\(?\2\)?(?:[ \t]*\))?|[ \t]+\*)\s*"
 )
 _ERRORS = re.compile(rb"\s*(?:#[ \t]*error\b[^\n]*(?:\n\s*|\Z))+")
-# What compares as it is written: with its bracket the name of a macro that has arguments.
+# The tokens that are compared; a macro's name with its parenthesis is one token.
 _WRITTEN = re.compile(rb"#[ \t]*define[ \t]+\w+\(?|[\w.]+|::|[^\s\w]")
 _IF = re.compile(rb"#[ \t]*(?:el)?if")
 _INCLUDE = re.compile(rb"\s*#[ \t]*include\b")
@@ -73,7 +73,7 @@ _FULL = re.compile(
 _CONSTANT = re.compile(
     rb"#[ \t]*define[ \t]+(\w+)[ \t]+([^\r\n]+)|\b(?:const|constexpr)\b[\w\s:]{0,300}?\b(\w+)\s*[={]\s*([^;}]+)"
 )
-# What stands under a condition and others may use: macros, functions, types, and variables that are given a value.
+# Declarations that other code may use: macros, functions, types, and initialized variables.
 _DECLARES = re.compile(
     rb"#[ \t]*define[ \t]+(\w+)|\b(?!(?:if|for|while|switch|catch|return)\b)(\w+)\s*\([^(){};]*\)\s*(?:const\b\s*)?\{"
     rb"|\b(?:struct|class|union|enum(?:\s+class)?)\s+(\w+)\s*[:{]|\busing\s+(\w+)\s*=|\btypedef\b[^;{}]{0,1000}\b(\w+)\s*;"
@@ -85,7 +85,7 @@ _NO_TYPES = frozenset(
     b"return case goto else throw co_return new delete sizeof typename and or not struct class union enum using "
     b"const".split()
 )
-# Which group of it is a variable, of which others may have one of the same name.
+# The group of a variable's name, which may be declared elsewhere too.
 _VARIABLE = 5
 
 
@@ -99,7 +99,7 @@ def decide(span: Span, name: bytes, more: str = "") -> Finding:
 
 
 def _same_branches(source: Cpp, project: Project, group: tuple[Conditional, ...]) -> bool:
-    """Say whether all branches are the same, for example calls of hipport's functions with all lanes and no mask."""
+    """Return whether all branches are the same, for example calls of hipport's functions with all lanes and no mask."""
     if group[-2].word != b"else":
         return False
     constants = project.union_over(source, _constants)
@@ -112,13 +112,13 @@ def _same_branches(source: Cpp, project: Project, group: tuple[Conditional, ...]
     branches = set()
     for part, following in pairwise(group):
         text = re.sub(rb"\\\r?\n", b" ", source.code[part.span.end : following.span.start])
-        # Where a directive ends counts; other lines are parted as one likes.
+        # The end of a directive counts; other line breaks do not.
         lines = (
             b" ".join(_WRITTEN.findall(line)) + b" \n" * line.lstrip().startswith(b"#")
             for line in text.splitlines()
             if not _INCLUDE.match(line)
         )
-        # Code has no paths in it. HIP's own headers only declare, and that one is missing does not go unnoticed.
+        # Tokens contain no paths. HIP's own headers only declare names, and a missing one would be noticed.
         included = tuple(
             include.path
             for include in source.includes
@@ -134,12 +134,12 @@ def _same_branches(source: Cpp, project: Project, group: tuple[Conditional, ...]
 
 
 def _only_loads(source: Cpp, group: tuple[Conditional, ...]) -> bool:
-    """Say whether there is nothing but a stand-in for `__ldg`."""
+    """Return whether the group contains only a substitute for `__ldg`."""
     return len(group) == 2 and _LOADS.fullmatch(source.code, group[0].span.end, group[1].span.start) is not None
 
 
 def _constants(source: Cpp) -> frozenset[tuple[bytes, bool]]:
-    """Return the names of constants of the file, and whether their values are masks of all lanes."""
+    """Return the names of the file's constants, and whether their values are masks of all lanes."""
     return frozenset(
         (match[1] or match[3], _FULL.fullmatch(re.sub(rb"\s", b"", match[2] or match[4])) is not None)
         for match in _CONSTANT.finditer(source.code)
@@ -147,23 +147,23 @@ def _constants(source: Cpp) -> frozenset[tuple[bytes, bool]]:
 
 
 def _not_ported(source: Cpp) -> list[int]:
-    """Return where a file has what is in no branch that is ported as a whole."""
+    """Return the places in a file that prevent a branch from being ported as a whole."""
     return [match.start() for match in _NOT_PORTED.finditer(source.code)]
 
 
 def _coded(source: Cpp) -> list[int]:
-    """Return where a file has code, outside of directives."""
+    """Return the places of code outside of directives."""
     plain = re.sub(rb"^[ \t]*#.*", lambda match: b" " * len(match[0]), source.code, flags=re.M)
     return [match.start() for match in _CODE.finditer(plain)]
 
 
 def _renaming(source: Cpp) -> list[int]:
-    """Return where a file gives an intrinsic another name, or has a macro that calls one."""
+    """Return the places where a file renames an intrinsic, or defines a macro that calls one."""
     return [match.start() for match in _MACRO.finditer(source.code)]
 
 
 def _chosen(source: Cpp, guards: Guards, group: tuple[Conditional, ...], span: Span, kind: str) -> _Decided | None:
-    """Have AMD take the branch that every CUDA of today takes, if hipport has ported all of it."""
+    """Make AMD take the branch that every current CUDA takes, if hipport has ported all of it."""
     chain = chain_of(source, group)
     if chain is None:
         return None
@@ -176,13 +176,13 @@ def _chosen(source: Cpp, guards: Guards, group: tuple[Conditional, ...], span: S
     left = [branch_of(group, each) for each in now]
     is_error = all(each is not None and _ERRORS.fullmatch(code, each.start, each.end) for each in left)
     inside = Span(group[0].span.end, group[1].span.start)
-    # Where others have nothing, a program is not for them, and AMD would silently do without that code.
+    # Older GPUs get nothing here, so the program is not for them, and AMD would silently lose that code.
     alone = len(group) == 2 and bool(
         _between(source.fact(_coded), inside)
-        # Intrinsics by other names; what else macros of a release say may be of any kind.
+        # Macros that rename intrinsics; other macros under a test of a release may be anything.
         or (kind == "version" and _between(source.fact(_renaming), inside))
     )
-    # GPUs before 6.0 have no atomicAdd of double; what stands in for it is slow on AMD too.
+    # GPUs before 6.0 have no atomicAdd of double; its substitute is slow on AMD too.
     oldest = 600 if b"atomicAdd" in whole else OLDEST[b"__CUDA_ARCH__"]
     ranges = [(oldest, NEWEST[b"__CUDA_ARCH__"])]
     if (alone and left == [None]) or is_error:
@@ -210,7 +210,7 @@ def _chosen(source: Cpp, guards: Guards, group: tuple[Conditional, ...], span: S
         if len(group) == 2:
             whose = ", and others have none" if branches else ", which is none"
         message, certainty = f"AMD takes the branch of {those}{whose}", Certainty.SAFE
-        # What every release makes of a program is the program: without the condition nobody would ask for its branch.
+        # Code for every supported release is the program's code, so a condition on releases alone is SAFE.
         if any(b"__CUDA_ARCH__" in text for text, _, _ in chain.parts):
             message += "; assumes that code which is right for all of them is right for AMD"
             certainty = Certainty.REVIEW
@@ -218,29 +218,31 @@ def _chosen(source: Cpp, guards: Guards, group: tuple[Conditional, ...], span: S
     return None
 
 
-#: A chain of conditions, and its file.
+#: A chain of conditions, with its file.
 _Place: TypeAlias = tuple[Cpp, tuple[Conditional, ...]]
-#: Such chains, by what their first condition is.
+#: Such chains, by their first condition.
 _Opened: TypeAlias = dict[tuple[bytes, ...], list[_Place]]
 
 
 class _Decided(NamedTuple):
-    """The finding on a chain of conditions; none where its branches mean the same. `opened` are those AMD takes."""
+    """The finding on a chain of conditions, None if its branches mean the same; `opened` are the branches that AMD
+    takes.
+    """
 
     said: Finding | None
     opened: tuple[Span, ...] = ()
 
 
 def _decided(project: Project) -> dict[PurePath, Guards]:
-    """The decisions that were asked for, by the first file of their program."""
+    """Return the cache of decisions, by the first file of their program."""
     return {}
 
 
 class Guards:
-    """The decisions on all conditions of a program, which go together.
+    """The decisions on all conditions of a program, which depend on each other.
 
-    What has an inner condition in it is decided after that one. A branch stays closed, though all of it is ported, that
-    uses what only a branch under the same condition declares that stays closed.
+    Outer conditions are decided after inner ones. A ported branch stays closed if it uses a name that only a closed
+    branch under the same condition declares.
     """
 
     def __init__(self, files: Sequence[Cpp], project: Project) -> None:
@@ -250,11 +252,11 @@ class Guards:
         self._left: dict[PurePath, list[Span]] = {}
         self._for_a_person: dict[PurePath, list[int]] = {}
         opened, waiting = self._decide_each(files)
-        #: The names that CUDA has and AMD does not, as only such branches declare them, with the condition's place.
+        #: The names that CUDA has and AMD lacks, because only such branches declare them, with the condition's place.
         self._missing = _missing(files, self._close(files, opened, waiting))
 
     def _decide_each(self, files: Sequence[Cpp]) -> tuple[_Opened, list[_Place]]:
-        """Decide on each chain by itself; return those that AMD takes a branch of, and those that are for a person."""
+        """Decide each chain by itself; return the chains with a branch for AMD, and those that are for a person."""
         opened: _Opened = {}
         waiting: list[_Place] = []
         for source in files:
@@ -263,7 +265,7 @@ class Guards:
             for group in source.conditionals if NAME.search(source.code) else ():
                 marked = any(is_marked(source[part.span]) for part in group)
                 if marked and not is_half_decided(source, group):
-                    continue  # An earlier run has decided, for review.
+                    continue  # An earlier run has decided it, with a REVIEW finding.
                 asked = _asked(source, group) if marked else None
                 decided = _Decided(decide(*asked)) if asked is not None else self._decide(source, group)
                 if decided is None or (decided.said is not None and not decided.opened):
@@ -282,7 +284,7 @@ class Guards:
         return opened, waiting
 
     def _close(self, files: Sequence[Cpp], opened: _Opened, waiting: list[_Place]) -> list[_Place]:
-        """Close the branches that use what only closed ones declare, and return all that are closed."""
+        """Close the branches that use names which only closed ones declare, and return all that are closed."""
         lacking: dict[tuple[bytes, ...], dict[bytes, tuple[Cpp, Span]]] = {}
         closed: list[_Place] = []
         all_closed: list[_Place] = []
@@ -309,7 +311,7 @@ class Guards:
             all_closed.append((source, group))
             if waiting:
                 continue
-            # Nothing is left under the same conditions: what of other ones uses what is gone now?
+            # The same conditions are done; now close branches under others that use the removed names.
             if users is None:
                 users = self._users(opened)
                 declared = _everywhere(files)
@@ -320,7 +322,7 @@ class Guards:
         return [*all_closed, *waiting]
 
     def missing(self, source: Cpp) -> Iterator[Finding]:
-        """Yield a finding for each name in what AMD compiles that it has no declaration of, where it is used first."""
+        """Yield a finding per name without a declaration for AMD, at its first use in code that AMD compiles."""
         wanted = source.words & self._missing.keys()
         told: set[bytes] = set()
         for span, name in source.names(wanted) if wanted else ():
@@ -340,7 +342,7 @@ class Guards:
             yield Finding(span, "missing", message, certainty=Certainty.MANUAL)
 
     def _compiled(self, source: Cpp, at: int) -> bool:
-        """Say whether AMD compiles what stands at a place, as far as conditions on CUDA decide that."""
+        """Return whether AMD compiles the code at a place, as far as conditions on CUDA decide that."""
         for group in source.conditionals:
             if not group[0].span.start < at < group[-1].span.start:
                 continue
@@ -360,7 +362,7 @@ class Guards:
         return True
 
     def _users(self, opened: _Opened) -> dict[bytes, list[_Place]]:
-        """Return the conditions whose opened branches have a name in them."""
+        """Return the conditions whose opened branches contain a name."""
         users: dict[bytes, list[_Place]] = {}
         for source, group in (each for groups in opened.values() for each in groups):
             branches = self._decided[source.path, group[0].span.start].opened
@@ -370,7 +372,7 @@ class Guards:
 
     @staticmethod
     def of(source: Cpp, project: Project) -> Guards:
-        """Return the decisions for the program of a file, made once."""
+        """Return the decisions for the program of a file, from a cache."""
         known = project.fact(_decided)
         component = project.component(source)
         if component[0].path not in known:
@@ -379,12 +381,12 @@ class Guards:
         return known[component[0].path]
 
     def on(self, source: Cpp, group: tuple[Conditional, ...]) -> Finding | None:
-        """Return what is said of a chain of conditions."""
+        """Return the finding on a chain of conditions."""
         decided = self._decided.get((source.path, group[0].span.start))
         return decided.said if decided is not None else None
 
     def _decide(self, source: Cpp, group: tuple[Conditional, ...]) -> _Decided | None:
-        """Decide on a chain of conditions; None: there is nothing to decide, or somebody has."""
+        """Decide a chain of conditions; None if there is nothing to decide, or somebody has decided it."""
         asked = _asked(source, group)
         if asked is None:
             return None
@@ -408,14 +410,14 @@ class Guards:
         return _Decided(replace(finding, message=message))
 
     def has(self, source: Cpp, branch: Span) -> bool:
-        """Say whether anything that AMD gets with a branch is CUDA's only, or depends on which CUDA it is."""
+        """Return whether a branch has code that is for CUDA only, or that depends on CUDA's version."""
         left = self._left[source.path]
         here = tuple(left[bisect_left(left, branch) : bisect_left(left, Span(branch.end, branch.end))])
 
         def any_of(places: Iterable[int]) -> bool:
             return any(not within(at, here) and not within(at, source.cuda_only) for at in places)
 
-        # Conditions inside are decided by themselves.
+        # Inner conditions are decided separately.
         if any_of(at for at in _between(source.fact(_not_ported), branch) if not _is_condition(source, at)):
             return True
         if any_of(_between(self._undecided[source.path], branch)):
@@ -428,7 +430,7 @@ class Guards:
 
 
 def _left(group: tuple[Conditional, ...], opened: tuple[Span, ...]) -> Iterable[Span]:
-    """Return the branches that AMD does not take where it takes those that are `opened`."""
+    """Return the branches that AMD does not take if it takes the `opened` ones."""
     branches = (Span(part.span.end, following.span.start) for part, following in pairwise(group))
     return [branch for branch in branches if branch not in opened]
 
@@ -439,10 +441,10 @@ def _is_condition(source: Cpp, at: int) -> bool:
 
 
 def _is_answered_otherwise(source: Cpp, part: Conditional) -> bool:
-    """Say whether a condition asks for CUDA's release or architecture, and AMD answers as the newest does not."""
+    """Return whether a condition tests CUDA's release or architecture with another result on AMD than on the newest."""
     if part.word in (b"else", b"endif"):
         return False
-    # Whether a compiler of CUDA compiles, or device code is compiled, is asked of hipcc as well.
+    # Tests for a CUDA compiler or for device code become tests of hipcc.
     if set(NAME.findall(part.asked)) <= _HIPCC_SAYS and all_ask(source.code, part.span):
         return False
     text = asked_text(source, part)
@@ -450,7 +452,7 @@ def _is_answered_otherwise(source: Cpp, part: Conditional) -> bool:
 
 
 def _asked(source: Cpp, group: tuple[Conditional, ...]) -> tuple[Span, bytes] | None:
-    """Return the first name of a chain of conditions that has to be decided on."""
+    """Return the first name of a chain of conditions that needs a decision."""
     if any(part.tells(source.known_on_hip) for part in group):
         return None
     for part in group:
@@ -479,7 +481,7 @@ def _condition(group: tuple[Conditional, ...]) -> tuple[bytes, ...]:
 
 
 def _lacking(source: Cpp, group: tuple[Conditional, ...]) -> set[bytes]:
-    """Return the names that AMD does without, as a chain of conditions is: those that only other branches declare."""
+    """Return the names that AMD lacks with the chain unchanged: those that only other branches declare."""
     chain = chain_of(source, group)
     try:
         taken = chain.taken_now() if chain is not None else set()
@@ -495,10 +497,10 @@ def _lacking(source: Cpp, group: tuple[Conditional, ...]) -> set[bytes]:
 
 
 def _missing(files: Sequence[Cpp], closed: list[_Place]) -> dict[bytes, tuple[Cpp, Span]]:
-    """Return the names that the newest CUDA has, and AMD has not, as all that declares them is in such branches."""
+    """Return the names that the newest CUDA has and AMD lacks, because only such branches declare them."""
     if not closed:
         return {}
-    # What only older GPUs have of a program's own, newer ones have of CUDA's.
+    # A program's substitute for older GPUs is CUDA's own function on newer ones.
     newest = [_declared(source, each) for source, group in closed for each in _branches_of_newest(source, group)]
     having = frozenset[bytes]().union(*newest)
     return {name: place for name, place in _gone(_everywhere(files), closed) if name in having} if having else {}
@@ -514,7 +516,7 @@ def _branches_of_newest(source: Cpp, group: tuple[Conditional, ...]) -> list[Spa
 
 
 def _is_variable(source: Cpp, name: bytes) -> bool:
-    """Say whether the file has a variable or a parameter of that name."""
+    """Return whether the file has a variable or a parameter of that name."""
     found = re.finditer(rb"\b(\w+)\s*(?:>\s*)?[\s*&]+" + name + rb"\s*[;=,)\[({:]", source.code)
     return any(match[1] not in _NO_TYPES for match in found)
 
@@ -532,7 +534,7 @@ def _everywhere(files: Iterable[Cpp]) -> dict[bytes, list[tuple[PurePath, int]]]
 def _gone(
     declared: dict[bytes, list[tuple[PurePath, int]]], closed: list[_Place]
 ) -> list[tuple[bytes, tuple[Cpp, Span]]]:
-    """Return the names that only branches declare which AMD does without, and where; takes those from `closed`."""
+    """Return the names that only branches without AMD declare, with their places; empties `closed`."""
     found = []
     for source, group in closed:
         for name in sorted(_lacking(source, group) & declared.keys()):
@@ -552,7 +554,7 @@ def _declared(source: Cpp, branch: Span) -> set[bytes]:
 
 
 def _uses(source: Cpp, branches: Iterable[Span], name: bytes) -> bool:
-    """Say whether branches use a name that they do not declare."""
+    """Return whether branches use a name that they do not declare."""
     word = re.compile(rb"\b" + name + rb"\b")
     return any(
         word.search(source.code, branch.start, branch.end) and name not in _declared(source, branch)

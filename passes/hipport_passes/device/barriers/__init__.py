@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 _VOTES = LibraryNames(VOTES)
-# Barriers with a number, and what a kernel with such begins with.
+# Numbered barriers, and the call at the beginning of a kernel with such barriers.
 _NUMBERED = frozenset((b"numbered_sync", b"numbered_arrive"))
 _BEGINS = re.compile(rb"\{\s*hipport::begin_numbered_barriers\s*\(\s*\)")
 _WORDS = re.compile(rb"[A-Za-z_]\w*")
@@ -63,14 +63,15 @@ _GOTO = re.compile(rb"\bgoto\b")
 _IF = re.compile(rb"\bif\s*\(")
 _SPLICED = re.compile(rb"(?:\s|\\(?=\s))*")
 _ELSE = re.compile(_SPLICED.pattern + rb"else\b")
-# So many barriers one behind the other, and conditions on each, are compared; people write a dozen.
+# The greatest number of successive barriers, and of conditions on each, that are compared; programs have at most a
+# dozen.
 _MOST_COMPARED = 32
-# The variable for what decides between the branches.
+# The variable for the condition that chooses the branch.
 _SIDE = b"hipport_side"
 
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
-    """Yield a finding per barrier that diverging threads of a wavefront reach apart, and per vote they may miss."""
+    """Yield a finding per barrier that diverged threads of a wavefront reach separately, and per vote they may miss."""
     if project.union_over(source, _numbered):
         yield from _begun(source, project, Kernels.of(project))
     if not project.union_over(source, _barrier_functions):
@@ -90,7 +91,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
 
 
 def kept(source: Cpp, project: Project, part: Span) -> Iterator[Kept]:
-    """Yield the barriers in a part of a file, with why threads wait at them as with CUDA, or where they may not."""
+    """Yield the barriers in a part of a file, with the proof that threads wait as in CUDA, or with the doubt."""
     if not project.union_over(source, _barrier_functions):
         return
     kernels = Kernels.of(project)
@@ -106,7 +107,7 @@ def kept(source: Cpp, project: Project, part: Span) -> Iterator[Kept]:
 
 
 def _parting(function: Function, project: Project, kernels: Kernels, waiting: Waiting, widest: int) -> Iterator[Ground]:
-    """Yield where threads may part that wait in a function: in itself, or in what comes to it."""
+    """Yield the divergences of threads that wait in a function: in the function itself, or in its callers."""
     seen, open_ = {function: None}, [function]
     while open_:
         each = open_.pop()
@@ -138,7 +139,7 @@ def _numbered(source: Cpp) -> frozenset[bytes]:
 
 
 class _Begun:
-    """The kernels, of files that belong together, that reach numbered barriers; None before they are computed."""
+    """The kernels, in one component of files, that reach numbered barriers; None before they are computed."""
 
     def __init__(self, component: Component) -> None:
         self.kernels: tuple[Function, ...] | None = None
@@ -148,7 +149,7 @@ def _begun(source: Cpp, project: Project, kernels: Kernels) -> Iterator[Finding]
     """Yield a finding per kernel that reaches a numbered barrier, and one where no kernel is known to."""
     known = project.component(source).fact(_Begun)
     if known.kernels is None:
-        # Not by way of hipport's own headers, which are here only when what was ported is read again.
+        # Without hipport's own headers, which are only here when ported code is read again.
         files = [each for each in project.component(source) if isinstance(each, Cpp) and not each.is_hipport_header]
         functions = [function for file in files for function in kernels.functions(file)]
         macros = {each for file in files for each in file.fact(macros_by_words)}
@@ -209,7 +210,7 @@ def _votes(source: Cpp, project: Project, kernels: Kernels) -> Iterator[Finding]
 
 
 def _missing(kernels: Kernels, function: Function, node: Node, depth: int = 4) -> str | None:
-    """Return why not all threads of the block may reach `node` together; None if they do."""
+    """Return why some threads of the block may not reach `node` together with the others; None if all do."""
     for exit_ in function.exits_before(node):
         for condition in function.conditions(exit_):
             if kernels.agreement(function, condition.expression) < BLOCK:
@@ -227,7 +228,7 @@ def _missing(kernels: Kernels, function: Function, node: Node, depth: int = 4) -
 
 def _parted(function: Function, kernels: Kernels, waiting: Waiting, widest: int) -> Iterator[Finding]:
     for each in indirect_calls(function) if waiting.pointed else ():
-        # An object is of one class, whatever its value.
+        # An object has one class, whatever its value.
         by_pointer = [of for of in targets(each, function, waiting.pointed, kernels) if of.name != CALLED]
         if len(by_pointer) > 1 and kernels.agreement(function, each.callee) < widest:
             text = b" ".join(function.text(each.callee).split()).decode("utf-8", "replace")
@@ -260,7 +261,7 @@ def _parted(function: Function, kernels: Kernels, waiting: Waiting, widest: int)
                 done.add(statement.id)
                 continue
             others = instead_of(barrier, barriers, statement)
-            # What is compared is looked at last: it takes the longest.
+            # Uniformity is computed last, because it is expensive.
             if others is None:
                 continue
             unless = ""
@@ -302,9 +303,9 @@ def _parted(function: Function, kernels: Kernels, waiting: Waiting, widest: int)
 
 
 def _parted_apart(function: Function, kernels: Kernels, barriers: Sequence[Call], widest: int) -> Iterator[Finding]:
-    """Yield a finding per two barriers, one after the other, of which each thread reaches one.
+    """Yield a finding per pair of successive barriers of which each thread reaches one.
 
-    That is under conditions that exclude each other, `if (x) …; if (!x) …;`, or in `(x && …) || …`.
+    They are under conditions that exclude each other, `if (x) …; if (!x) …;`, or in `(x && …) || …`.
     """
     conditions = [
         [each for each in function.conditions(barrier.node) if each.taken is not None and not each.loop]
@@ -329,7 +330,7 @@ def _parted_apart(function: Function, kernels: Kernels, barriers: Sequence[Call]
             if len(shared) < min(len(ways[i]), len(ways[j])):
                 mine, theirs = ([each for each in some if _way(each) not in shared] for some in (own, others))
                 at = _excluding(function, mine, theirs, between)
-            # What lanes agree on is looked at last: it takes the longest.
+            # Uniformity is computed last, because it is expensive.
             if at is None or kernels.agreement(function, at) >= widest:
                 continue
             if any(
@@ -339,7 +340,7 @@ def _parted_apart(function: Function, kernels: Kernels, barriers: Sequence[Call]
                 )
                 for k in range(i + 1, j)
             ):
-                break  # All of them meet there.
+                break  # All threads meet there.
             text = b" ".join(function.text(at).split()).decode("utf-8", "replace")
             here, there = first.node.start_point[0] + 1, second.node.start_point[0] + 1
             proof = (grounds.differing(kernels, function, at, widest),)
@@ -368,7 +369,9 @@ def _not_compared(barrier: Call) -> Finding:
 
 
 def _unproven(barrier: Call, reason: str) -> tuple[Ground, ...]:
-    """Return that threads of one wavefront may wait at different barriers, for a reason that is not a condition."""
+    """Return the ground that threads of one wavefront may wait at different barriers, for a reason that is no
+    condition.
+    """
     where = grounds.place(barrier.function.source, barrier.node.start_byte)
     return (Ground("all threads of a block meet at it", Scope.BLOCK, reason, *where, proven=False),)
 
@@ -401,7 +404,7 @@ def _excluding(function: Function, own: list[Condition], others: list[Condition]
 
 
 def _parted_by_labels(function: Function, kernels: Kernels, barriers: Sequence[Call], widest: int) -> Iterator[Finding]:
-    """Yield a finding per `goto` that some threads take past a barrier to another one."""
+    """Yield a finding per `goto` with which some threads skip a barrier and reach another one."""
     if not function.mentions(_GOTO):
         return
     sides: dict[int, dict[bool, Call]] = {}
@@ -433,7 +436,7 @@ def _parted_by_labels(function: Function, kernels: Kernels, barriers: Sequence[C
 def _parted_in_macros(
     function: Function, project: Project, kernels: Kernels, waiting: Waiting, widest: int
 ) -> Iterator[Finding]:
-    """Yield a finding per use of a macro that has an `if` with barriers in both branches, where threads part at it."""
+    """Yield a finding per use of a macro that has a divergent `if` with barriers in both branches."""
     source = function.source
     branching = project.component(source).fact(_branching)
     lambdas: set[bytes] = set()
@@ -473,7 +476,7 @@ def _replaced(values: dict[bytes, bytes]) -> Callable[[re.Match[bytes]], bytes]:
 
 
 class _Branching(NamedTuple):
-    """An `if` with two branches, of a macro with these parameters."""
+    """An `if` with two branches in a macro with these parameters."""
 
     parameters: tuple[bytes, ...]
     condition: bytes
@@ -481,7 +484,7 @@ class _Branching(NamedTuple):
 
 
 def _branching(component: Component) -> dict[bytes, list[_Branching]]:
-    """The macros of files that belong together that have an `if` with two branches, by their names."""
+    """Return the macros of a component that have an `if` with two branches, by their names."""
     found: dict[bytes, list[_Branching]] = {}
     for name, each in {each for source in component if isinstance(source, Cpp) for each in source.fact(_branches)}:
         found.setdefault(name, []).append(each)
@@ -515,12 +518,12 @@ def _statement_end(source: Cpp, start: int, limit: int) -> int | None:
         closing = source.closing(start)
         return closing + 1 if closing is not None and closing < limit else None
     end = source.code.find(b";", start, limit)
-    # The last one has its semicolon where the macro is used.
+    # In the last statement, the use of the macro supplies the semicolon.
     return end + 1 if end >= 0 else limit
 
 
 def _is_group_barrier(function: Function, statement: Node, barriers: Sequence[Call]) -> bool:
-    """Whether a statement is nothing but `block.sync();` of the block."""
+    """Return whether a statement is just `block.sync();` of the block."""
     inner = (
         statement.named_children[0] if statement.type == "expression_statement" and statement.named_children else None
     )
@@ -530,9 +533,9 @@ def _is_group_barrier(function: Function, statement: Node, barriers: Sequence[Ca
 def _divided(
     function: Function, statement: Node, barriers: list[Call], waiting: Waiting, earlier: int
 ) -> tuple[Edit, ...]:
-    """Return the edits that divide both branches of an `if` at their barriers; none if that cannot be done.
+    """Return the edits that divide both branches of an `if` at their barriers; none if that is impossible.
 
-    `earlier`: how many were divided before in the function, with a variable for each.
+    `earlier`: the number of statements divided before in the function, each with its own variable.
     """
     source = function.source
     yes, clause = statement.child_by_field_name("consequence"), statement.child_by_field_name("alternative")
@@ -557,7 +560,7 @@ def _divided(
     if len(sides[0][1]) != len(sides[1][1]):
         return ()
     written = {b"".join(function.text(each).split()) for _, direct in sides for each in direct}
-    # The program's own word for it stays.
+    # The program's own spelling of the barrier stays.
     same = written.pop() if len(written) == 1 else b""
     word = same if waiting.is_plain(same) else b"__syncthreads();"
     pieces = [_pieces(source, branch, direct) for branch, direct in sides]
@@ -566,14 +569,14 @@ def _divided(
         return ()
     newline = source.newline
     if len(sides[0][1]) == 1 and not any(source.code[side[-1].start : side[-1].end].strip() for side in pieces):
-        # Both end with it: it goes behind them.
+        # Both branches end with the barrier, so it moves behind them.
         after = Edit(Span(statement.end_byte, statement.end_byte), newline + indent + word)
         return (*(Edit(_whole_line(source, direct[0]), b"") for _, direct in sides), after)
     if any(_crosses(function, branch, direct) for branch, direct in sides):
         return ()
     if statement.parent.type == "case_statement":
         return ()  # The next case would jump over the variable.
-    # Another one for each `if`: those of one block would be declared twice.
+    # Each `if` needs its own variable: in one block the name would be declared twice.
     side = _SIDE + (b"_%d" % (earlier + 1) if earlier else b"")
     while side in source.text:
         side += b"_"
@@ -603,7 +606,7 @@ def _block(source: Cpp, piece: Span, indent: bytes) -> bytes:
 
 
 def _crosses(function: Function, branch: Node, barriers: list[Node]) -> bool:
-    """Whether something declared before a barrier of the branch is used behind it."""
+    """Return whether a declaration before a barrier of the branch is used after it."""
     code = function.source.code
     for child in branch.named_children:
         behind = [barrier for barrier in barriers if barrier.start_byte >= child.end_byte]
@@ -626,7 +629,7 @@ def _has_jumps(node: Node) -> bool:
 
 
 def _whole_line(source: Cpp, node: Node) -> Span:
-    """The statement, with the line that it stands on alone."""
+    """Return the span of the statement, with its line if it stands alone there."""
     start = source.line_start(node.start_byte)
     end = source.text.find(source.newline, node.end_byte)
     alone = not source.text[start : node.start_byte].strip() and not source.text[node.end_byte : end].strip()

@@ -32,7 +32,7 @@ _WORD = re.compile(rb"[A-Za-z_]\w*")
 _IDENTIFIERS = frozenset(("identifier",))
 # `n /= 2`, `n >>= 1`, `n -= 32`, `n--`, `n = n / 2`
 _LESSENS = re.compile(rb"(?P<n>\w+)(?:(?:/|>>|-)=\w+|--|=\(?(?P=n)(?:/|>>|-)\w+\)?)|--\w+")
-# How many callers up a barrier behind a loop is looked for.
+# The number of callers that are searched for a barrier after the loop.
 _CALLERS = 3
 
 
@@ -42,15 +42,16 @@ class _Parting(NamedTuple):
     text: bytes
     key: object
     unless: str
-    #: The condition, and the function that it stands in; None where a macro makes it.
+    #: The condition, and the function that contains it; None if it comes from a macro.
     at: tuple[Function, Node] | None = None
 
 
 def in_turns(function: Function, kernels: Kernels, waiting: Waiting, widest: int) -> Iterator[Finding]:
     """Yield a finding per cause for which threads wait at one barrier in different iterations of a loop.
 
-    On CUDA a thread that passes a barrier by in one turn meets the others there in the next, and one that has left the
-    loop meets them at the barrier behind it; on AMD the wavefront waits in each turn for those of its lanes that come.
+    On CUDA a thread that skips a barrier in one iteration meets the others there in the next, and one that has left the
+    loop meets them at the barrier after it. On AMD the wavefront waits in each iteration for those of its lanes that
+    reach the barrier.
     """
     barriers = waiting.sites(function)
     told: set[object] = set()
@@ -100,7 +101,7 @@ def in_turns(function: Function, kernels: Kernels, waiting: Waiting, widest: int
 
 
 def _why(kernels: Kernels, function: Function, barrier: Call, found: _Parting, widest: int) -> tuple[Ground, ...]:
-    """Return why threads of one wavefront may part."""
+    """Return why threads of one wavefront may diverge."""
     if found.at is not None:
         return (grounds.differing(kernels, *found.at, widest, shown=bool(found.unless)),)
     reason = f"lanes may disagree on {grounds.quoted(found.text)}, which a macro asks"
@@ -111,12 +112,12 @@ def _why(kernels: Kernels, function: Function, barrier: Call, found: _Parting, w
 def _skips(
     function: Function, kernels: Kernels, barrier: Call, barriers: Sequence[Call], loop: Node, widest: int
 ) -> Iterator[_Parting]:
-    """Yield what takes some threads past a barrier in an iteration of the loop, or to it several times in one."""
+    """Yield the conditions that make some threads skip a barrier in an iteration, or reach it several times."""
     for condition in function.conditions(barrier.node, loop):
         if condition.statement == loop or not contains(loop, condition.statement):
             continue
         if instead_of(barrier, barriers, condition.statement):
-            continue  # They wait at those in this turn.
+            continue  # They wait at those other barriers in this iteration.
         if not _shrinks(function, condition, loop):
             yield from _parted(function, kernels, condition, loop, widest)
     for leaving in function.exits_before(barrier.node):
@@ -124,7 +125,7 @@ def _skips(
             continue
         goes_on = leaving.type == "continue_statement" or not _around(barrier, leaving, loop)
         if leaving.start_byte > barrier.node.start_byte and goes_on:
-            continue  # Who goes on behind the barrier was there in this turn.
+            continue  # A thread that jumps after the barrier has waited in this iteration.
         if leaving.type == "break_statement" and _of(leaving) == loop:
             continue
         for condition in function.conditions(leaving, loop):
@@ -136,7 +137,7 @@ def _skips(
 
 
 def _leaves(function: Function, kernels: Kernels, barrier: Call, loop: Node, widest: int) -> Iterator[_Parting]:
-    """Yield what makes some threads leave the loop before others."""
+    """Yield the conditions with which some threads leave the loop before others."""
     yield from _counted_by_macro(function, kernels, loop, widest)
     for condition in function.conditions(barrier.node):
         if condition.statement == loop or (contains(loop, condition.statement) and _shrinks(function, condition, loop)):
@@ -164,7 +165,7 @@ def _parted(function: Function, kernels: Kernels, condition: Condition, loop: No
         if alike_in_turns(kernels, function, condition.expression, loop, widest):
             return
         side = side_of(condition.statement, condition.taken, b"", 0, 0, False, False)
-        # Who passes it by in every turn never comes.
+        # A thread that skips the barrier in every iteration never waits there.
         if not may_change(function, side, loop, kernels):
             return
     yield _Parting(
@@ -175,14 +176,14 @@ def _parted(function: Function, kernels: Kernels, condition: Condition, loop: No
 def _inside(
     function: Function, kernels: Kernels, waiting: Waiting, barrier: Call, loop: Node, widest: int
 ) -> Iterator[_Parting]:
-    """Yield what takes some threads past the barrier of a function that they call in each iteration."""
+    """Yield the conditions with which some threads skip the barrier of a function that they call in each iteration."""
     for of in kernels.definitions(function.source, barrier.name):
         sites = waiting.sites(of) if not of.kernel and of is not function else ()
         for site in sites:
             leaving = [each for each in of.exits_before(site.node) if each.type == "return_statement"]
             conditions = [*of.conditions(site.node), *chain.from_iterable(map(of.conditions, leaving))]
             for condition in conditions:
-                # Those in a loop there are looked at with that loop.
+                # Conditions in a loop there are judged with that loop.
                 if condition.loop or instead_of(site, sites, condition.statement):
                     continue
                 if kernels.agreement(of, condition.expression) >= widest:
@@ -192,7 +193,7 @@ def _inside(
                 changing = changes(of, condition.expression, of.body, kernels)
                 others = {of.locals.named(word, condition.expression.start_byte) for word in words - {*of.parameters}}
                 by_parameters = not changing and not (others - {None}) and not any(map(varies, words))
-                # What is made of parameters alone is what is given here, whatever others give.
+                # If the condition depends on parameters alone, the arguments here decide, whatever other callers pass.
                 if by_parameters and all(kernels.agreement(function, each) >= widest for each in given):
                     continue
                 if changing or any(changes(function, value, loop, kernels) for value in given):
@@ -202,7 +203,7 @@ def _inside(
 
 
 def _in_macro(function: Function, kernels: Kernels, waiting: Waiting, barrier: Call, widest: int) -> Iterator[_Parting]:
-    """Yield the conditions that a macro has around its barrier."""
+    """Yield the conditions in a macro around its barrier."""
     if barrier.name not in kernels.macros(function.source):
         return
     given = [function.text(each) for each in barrier.arguments]
@@ -215,7 +216,7 @@ def _in_macro(function: Function, kernels: Kernels, waiting: Waiting, barrier: C
 
 
 def _counted_by_macro(function: Function, kernels: Kernels, loop: Node, widest: int) -> Iterator[_Parting]:
-    """Yield a loop that a macro begins if threads go round it as often as something says that differs by thread."""
+    """Yield a loop that begins in a macro if its trip count depends on a value that varies by thread."""
     declarator = loop.child_by_field_name("declarator") if loop.type == "function_definition" else None
     name = declarator.child_by_field_name("declarator") if declarator is not None else None
     spans = function.source.given(name.end_byte) if name is not None else None
@@ -231,7 +232,9 @@ def _counted_by_macro(function: Function, kernels: Kernels, loop: Node, widest: 
 
 
 def _around(barrier: Call, leaving: Node, loop: Node) -> bool:
-    """Whether a loop within `loop` has both, so a thread that leaves it may miss the barrier of the next iteration."""
+    """Return whether a loop inside `loop` contains both, so a thread that leaves it may miss the next iteration's
+    barrier.
+    """
     outer = leaving.parent
     while outer is not None and outer != loop:
         if outer.type in LOOPS and contains(outer, barrier.node):
@@ -241,7 +244,7 @@ def _around(barrier: Call, leaving: Node, loop: Node) -> bool:
 
 
 def _shrinks(function: Function, condition: Condition, loop: Node) -> bool:
-    """Whether one that did not hold in a turn of the loop never does again: `t < n`, where `n` gets less and less."""
+    """Return whether a condition that is false in one iteration stays false: `t < n`, where `n` decreases."""
     expression = condition.expression
     left, right = expression.child_by_field_name("left"), expression.child_by_field_name("right")
     operator = operator_of(expression, function.source.code)
@@ -281,7 +284,7 @@ def _behind(
 
 
 def _of(leaving: Node) -> Node | None:
-    """The loop or `switch` that a `break` leaves."""
+    """Return the loop or `switch` that a `break` leaves."""
     outer = leaving.parent
     while outer is not None and outer.type not in _LEFT_BY_BREAK:
         outer = outer.parent

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The barriers at which threads wait in place of one, because they part at a statement."""
+"""The barriers at which threads wait instead of another one, because they diverge at a statement."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _LEFT_BY_JUMPS = frozenset(("for_statement", "while_statement", "do_statement", 
 
 
 def instead_of(barrier: Call, barriers: Sequence[Call], statement: Node) -> list[Call] | None:
-    """Return the barriers at which threads may wait in place of `barrier` because they part at `statement`."""
+    """Return the barriers at which threads may wait instead of `barrier` because they diverge at `statement`."""
     if statement.type == "switch_statement":
         here = _case(statement, barrier.node)
         found = [each for each in barriers if _case(statement, each.node) not in (None, here)]
@@ -30,14 +30,14 @@ def instead_of(barrier: Call, barriers: Sequence[Call], statement: Node) -> list
         return found if any(contains(other[0], each.node) for each in found) else None
     if not inside or not _leaves(inside[0]):
         return None
-    # `if (…) { …barrier…; return; }`: what is behind it is the other branch, in the loop that a `continue` is for.
+    # `if (…) { …barrier…; return; }`: the code after it is the other branch; a `continue` limits it to its loop.
     end = _end_of_loop(statement) if _leaves(inside[0]) != "return_statement" else barriers[-1].node.end_byte
     found = [each for each in barriers if statement.end_byte <= each.node.start_byte < end]
     return found or None
 
 
 def parts(statement: Node) -> bool:
-    """Say whether threads that diverge at a statement may reach different barriers, as far as its text shows."""
+    """Return whether threads that diverge at a statement may reach different barriers, as far as its text shows."""
     if statement.type == "switch_statement":
         return True
     if statement.type not in ("if_statement", "conditional_expression"):
@@ -66,6 +66,6 @@ def _case(statement: Node, node: Node) -> int | None:
 
 
 def _leaves(branch: Node) -> str:
-    """The kind of the statement by which a branch is left at its end; empty if it is not."""
+    """Return the kind of the statement that leaves a branch at its end; empty if none does."""
     last = branch if branch.type != "compound_statement" else (branch.named_children or [branch])[-1]
     return last.type if last.type in ("return_statement", "continue_statement", "break_statement") else ""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Places where device code waits at a barrier: by CUDA's names, and by functions of the program that reach one."""
+"""Places where device code waits at a barrier: at CUDA's barriers, and in functions of the program that reach one."""
 
 from __future__ import annotations
 
@@ -23,46 +23,47 @@ from hipport.syntax.cpp import Cpp
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-#: What CUDA has for all threads of a block to wait at, that vote or not.
+#: CUDA's barriers for all threads of a block that also vote.
 VOTES = frozenset((b"__syncthreads_count", b"__syncthreads_and", b"__syncthreads_or"))
 _NAMES = VOTES | {b"__syncthreads"}
 _BARRIER = re.compile(
     rb"__syncthreads(?:_count|_and|_or)?|syncthreads_(?:count|and|or)|(?:bar|barrier)_(?:cta_)?(?:sync|red_\w+)"
 )
 _PLAIN = re.compile(rb"\s*(?:__syncthreads|hipport::ptx::(?:bar|barrier)_(?:cta_)?sync)\s*\(\s*\)\s*;?\s*")
-# What a macro that is a plain barrier stands for.
+# The expansion of a macro that is a plain barrier.
 _STANDS_FOR = re.compile(rb"\s*(?:do\s*\{)?" + _PLAIN.pattern + rb"(?:\}\s*while\s*\(\s*0\s*\))?;?\s*")
 _CALLED = re.compile(rb"\s*(\w+)\s*(?:\(\s*\))?\s*;\s*")
 _WORDS = re.compile(rb"[A-Za-z_]\w*")
 _LAMBDA = re.compile(rb"=\s*\[")
-# A lambda, in a variable or given to a function.
+# A lambda, in a variable or as an argument.
 _HANDED = re.compile(rb"[(,=]\s*\[")
 _BEHIND = re.compile(rb"\s*(?:<[^;(){}]*>\s*)?\(")
 _THIS_BLOCK = re.compile(rb"\s*(?:\w+\s*::\s*)*this_thread_block\s*\(\s*\)\s*")
-# However many arguments are given.
+# Waits with any number of arguments.
 _ANY = 1 << 16
 _PARTS_OF_A_TYPE = ("template_type", "qualified_identifier")
 _MAKE = ("declaration", "compound_literal_expression", "new_expression")
 
 
 class Waiting:
-    """The functions that wait in files that belong together."""
+    """The functions and macros of a component that wait."""
 
     def __init__(self, source: Cpp, project: Project, kernels: Kernels) -> None:
         self._kernels = kernels
         macros = project.union_over(source, macros_by_words)
         found = leading_to(_NAMES, macros)
         names = b"|".join(map(re.escape, sorted(found)))
-        #: What a barrier is called: CUDA's names, and the program's macros for them.
+        #: The names of barriers: CUDA's, and the program's macros for them.
         self.pattern = re.compile(_BARRIER.pattern + b"|" + names) if found else _BARRIER
-        # Macros that are `__syncthreads()` and nothing else, however they are defined.
+        # Macros that are just `__syncthreads()`, however they are defined.
         self._plain = frozenset(found - project.union_over(source, _more_than_barriers))
         self._files = [
             each for each in project.component(source) if isinstance(each, Cpp) and not each.is_hipport_header
         ]
         self._sites: dict[Function, tuple[Call, ...]] = {}
         self._places: dict[PurePath, list[tuple[Span, bytes]]] = {}
-        #: What waits, and of how many arguments at the most: one that is not given may be what waits.
+        #: The functions and macros that wait, with the greatest number of arguments with which they do: a default
+        #: argument may contain the barrier.
         self._waiting: dict[Function | Text, int] = {}
         #: Functions that wait and may be called by pointer or as objects.
         self.pointed = Pointed()
@@ -76,7 +77,7 @@ class Waiting:
         self.pointed = pointed(
             self._files, [each for each in self._waiting if isinstance(each, Function) and not each.kernel]
         )
-        #: Parameters of functions that are given lambdas in which threads wait.
+        #: Parameters that receive lambdas in which threads wait.
         self._handed = frozenset(chain.from_iterable(map(self._hands, self._files)))
         if self.pointed or self._handed:
             by_pointer = [
@@ -92,16 +93,16 @@ class Waiting:
 
     @staticmethod
     def of(source: Cpp, project: Project, kernels: Kernels) -> Waiting:
-        """Return what waits in the files that `source` belongs to."""
+        """Return the functions and macros that wait, in the component of `source`."""
         known = project.component(source).fact(_known)
         if not known:
             known.append(Waiting(source, project, kernels))
         return known[0]
 
     def _solve(self, wanted: frozenset[bytes], known: Sequence[Function] = ()) -> None:
-        """Find what waits: what has a barrier, or something that waits, until no more is found.
+        """Find the functions and macros that wait, directly or through others, to a fixed point.
 
-        `known`: what is known to wait besides, by other ways.
+        `known`: functions that are known to wait for another reason.
         """
         self._transitive_callers = transitive_callers(
             self._files, self._kernels, wanted | {each.name for each in known}
@@ -113,7 +114,7 @@ class Waiting:
         open_ = list(self._transitive_callers.units)
         while open_:
             found = [unit for unit in open_ if self._waits(unit)]
-            # Those with a barrier come first, and what calls them behind.
+            # Those with a barrier come first, and their callers after them.
             open_ = [unit for unit in open_ if unit not in self._waiting] if found else []
         self._sites = {}
 
@@ -131,7 +132,7 @@ class Waiting:
         return most >= 0
 
     def may_wait(self, source: Cpp) -> bool:
-        """Whether something in a file may wait; what to ask before its functions are looked at."""
+        """Return whether a function in a file may wait; a quick test before its functions are analyzed."""
         return bool(
             self.pointed
             or self._handed
@@ -141,12 +142,12 @@ class Waiting:
         )
 
     def is_plain(self, text: bytes) -> bool:
-        """Whether a statement is `__syncthreads();`, or a macro for it."""
+        """Return whether a statement is `__syncthreads();`, or a macro for it."""
         called = _CALLED.fullmatch(text)
         return _PLAIN.fullmatch(text) is not None or (called is not None and called[1] in self._plain)
 
     def in_words(self, words: set[bytes]) -> bool:
-        """Whether one of the words is the name of something that waits."""
+        """Return whether one of the words is the name of a function or macro that waits."""
         return not self.names.isdisjoint(words) or any(map(self.pattern.fullmatch, words))
 
     def sites(self, function: Function) -> tuple[Call, ...]:
@@ -175,7 +176,7 @@ class Waiting:
                 yield function.text(variable)
 
     def _hands(self, file: Cpp) -> Iterator[tuple[Function, bytes]]:
-        """Yield the parameters, with their functions, to which a file gives lambdas in which threads wait."""
+        """Yield the parameters, with their functions, that receive lambdas from a file in which threads wait."""
         if not _HANDED.search(file.code) or not self.may_wait(file):
             return
         for function in self._kernels.functions(file):
@@ -204,7 +205,7 @@ class Waiting:
         return [each for each in self._transitive_callers.named.get(name, ()) if each in self._waiting]
 
     def _in_text(self, text: Text) -> Iterator[bytes]:
-        """Yield what waits in code that stands for a name."""
+        """Yield the names that wait in the expansion of a name."""
         code = text.source.code
         for match in _WORDS.finditer(code, text.start, text.end):
             name, end = match.group(), match.end()
@@ -272,13 +273,13 @@ class Waiting:
             return None
         if outer.type == "call_expression" or outer.type == "template_function":
             return call_of(name)
-        # A parameter that is no reference is made for the call, and goes with it.
+        # A parameter that is not a reference is constructed for the call, and destroyed with it.
         return name if outer.type in _MAKE or outer.type == "parameter_declaration" else None
 
     def _is_barrier(self, call: Call) -> bool:
         function = call.node.child_by_field_name("function")
         if self.pattern.fullmatch(call.name):
-            # A member of that name is not CUDA's.
+            # A member of that name is not CUDA's function.
             return function is None or function.type != "field_expression"
         if call.name == b"sync" and waits_as_group(call):
             return True
@@ -294,7 +295,7 @@ class Waiting:
 
 
 def waits_as_group(call: Call) -> bool:
-    """Whether a call of `sync` is of the block as a cooperative group."""
+    """Return whether a call of `sync` is one of the block as a cooperative group."""
     function = call.node.child_by_field_name("function")
     field = function is not None and function.type == "field_expression"
     if not field and len(call.arguments) != 1:
@@ -305,7 +306,7 @@ def waits_as_group(call: Call) -> bool:
 
 
 def _is_block(function: Function, group: Node) -> bool:
-    """Whether a cooperative group is the block: by its type, or by its initializer."""
+    """Return whether a cooperative group is the block, by its type or by its initializer."""
     text = function.text(group)
     if _THIS_BLOCK.fullmatch(text):
         return True
@@ -322,7 +323,7 @@ def _is_block(function: Function, group: Node) -> bool:
 
 
 def _position(function: Function, node: Node) -> int:
-    """Return the optional parameter that `node` is the argument of; _ANY if it is elsewhere."""
+    """Return the index of the optional parameter whose default contains `node`; _ANY if it is elsewhere."""
     outer: Node | None = node if node.start_byte < function.body.start_byte else None
     while outer is not None and outer.parent is not None:
         if outer.type == "optional_parameter_declaration":
@@ -338,7 +339,7 @@ def _known(component: Component) -> list[Waiting]:
 
 
 def macros_by_words(source: Cpp) -> frozenset[tuple[bytes, frozenset[bytes]]]:
-    """Return the file's macros, each with the names in what it stands for."""
+    """Return the file's macros, each with the names in its expansion."""
     if b"define" not in source.words:
         return frozenset()
     directives = (DEFINE.match(source.code, each.start, each.end) for each in source.directives)
@@ -346,7 +347,7 @@ def macros_by_words(source: Cpp) -> frozenset[tuple[bytes, frozenset[bytes]]]:
 
 
 def _more_than_barriers(source: Cpp) -> frozenset[bytes]:
-    """The file's macros, apart from those that stand for a plain barrier."""
+    """Return the file's macros, without those that expand to a plain barrier."""
     if b"define" not in source.words:
         return frozenset()
     directives = (DEFINE.match(source.code, each.start, each.end) for each in source.directives)

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""asm statements: what their strings say in PTX, and the C++ that says the same."""
+"""asm statements: the PTX in their strings, and the equivalent C++."""

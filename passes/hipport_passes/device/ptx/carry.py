@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Follow the carry flag from one asm statement to the next, and say where a variable can stand for it.
+"""Follow the carry flag from one asm statement to the next, and find where a variable can replace it.
 
 PTX hides the flag: `add.cc` sets it, `addc` reads it, and programs write one asm statement for each word of a long
-number. In C++ it is a variable of the function that the statements are in. That is right where the flag never passes a
-call: where each function sets it before it reads it, and calls nothing that sets it in between. Otherwise no statement
-of the files that are connected is rewritten.
+number. In C++ it is a variable of the function that contains the statements. That is right if the flag is never passed
+through a call: if each function sets it before it reads it, and calls nothing that sets it in between. Otherwise no
+statement of the component is rewritten.
 
 Source: PTX ISA 9.0, "Extended-Precision Integer Arithmetic Instructions".
 """
@@ -36,9 +36,9 @@ _CALL = re.compile(rb"\s*\(")
 
 @dataclass(frozen=True, order=True)
 class _Event:
-    """Something that has to do with the flag, at `offset`: r, w or rw, or a name of what has.
+    """An access to the flag at `offset`: r, w or rw, or the name of a macro or function with such accesses.
 
-    `called`: a function of that name. `passed`: the statement passes the flag on, or gets it passed on.
+    `called`: a function of that name. `passed`: the statement passes the flag on, or receives it.
     """
 
     offset: int
@@ -49,7 +49,7 @@ class _Event:
 
 @dataclass
 class _Unit:
-    """A function, by the place of its opening brace, or a macro; with what happens in it, in the order of the text."""
+    """A function, by the place of its opening brace, or a macro, with its events in text order."""
 
     name: bytes
     path: PurePath
@@ -57,12 +57,14 @@ class _Unit:
 
 
 def _known(project: Project) -> dict[PurePath, frozenset[tuple[PurePath, int]] | None]:
-    """The flags that were asked for, by the first file of their component."""
+    """Return the cache of flags, by the first file of their program."""
     return {}
 
 
 def flags(source: Cpp, project: Project) -> frozenset[tuple[PurePath, int]] | None:
-    """Return the files and opening braces of the functions that need the variable; None where none can do."""
+    """Return the files and opening braces of the functions that need the variable; None if a variable cannot replace
+    it.
+    """
     known = project.fact(_known)
     key = project.component(source)[0].path
     if key not in known:
@@ -71,9 +73,9 @@ def flags(source: Cpp, project: Project) -> frozenset[tuple[PurePath, int]] | No
 
 
 def undeclared(source: Cpp, project: Project) -> list[int]:
-    """Return the opening braces of functions that use the variable, as an earlier run has written, and have none.
+    """Return the opening braces of functions that use the variable from an earlier run and do not declare it.
 
-    Upstream has changed them since, or added them, and macros of the program have the variable in their text now.
+    Upstream has since changed or added them, and macros of the program now contain the variable.
     """
     names = {VARIABLE, *project.component(source).fact(_macros_with_variable)}
     if source.words.isdisjoint(names):
@@ -87,7 +89,7 @@ def undeclared(source: Cpp, project: Project) -> list[int]:
 
 
 def _declares(source: Cpp, brace: int) -> bool:
-    """Say whether a function, or one around it, has the variable."""
+    """Return whether a function, or one around it, declares the variable."""
     node: Node | None = source.tree.root_node.descendant_for_byte_range(brace, brace + 1)
     while node is not None:
         inside = node.type in ("function_definition", "lambda_expression")
@@ -98,7 +100,7 @@ def _declares(source: Cpp, brace: int) -> bool:
 
 
 def _macros_with_variable(component: Component) -> frozenset[bytes]:
-    """The macros whose text needs the variable where they are used, by way of others too."""
+    """Return the macros whose expansion needs the variable, directly or through others."""
     texts: dict[bytes, set[bytes]] = {}
     for source in component if any(VARIABLE in each.text for each in component) else ():
         if not isinstance(source, Cpp):
@@ -121,14 +123,14 @@ def _macros_with_variable(component: Component) -> frozenset[bytes]:
 
 
 def passes_on(text: bytes) -> bool:
-    """Say whether an asm statement reads a flag that it did not set, or sets one that it does not read."""
+    """Return whether an asm statement reads a flag that it did not set, or sets one that it does not read."""
     steps = _steps(text)
     return bool(steps) and (b"r" in steps[0] or b"w" in steps[-1])
 
 
 def reads_first(source: Cpp) -> frozenset[bytes]:
-    """Return something if an asm statement of the file reads the flag of another one."""
-    # The dot may be in another string of the text.
+    """Return a non-empty set if an asm statement of the file reads the flag of another one."""
+    # The dot may be in another string of the statement.
     if not any(word[:-1] in source.text for word in _READS):
         return frozenset()
     for statement in statements(source, Project((source,))):
@@ -159,19 +161,19 @@ def _flags(project: Project, files: list[Cpp]) -> frozenset[tuple[PurePath, int]
 
 
 class _Way:
-    """The way of the flag through functions and macros of files that are connected."""
+    """The flow of the flag through functions and macros of a component."""
 
     def __init__(self, files: list[Cpp], project: Project) -> None:
         self.files, self.project = files, project
         self._macros: dict[bytes, _Unit] = {}
         self._functions: dict[tuple[PurePath, int], _Unit] = {}
-        #: The macros that call functions which have to do with the flag.
+        #: The macros that call functions with accesses to the flag.
         self._wrapped: set[bytes] = set()
         self._by_path = {source.path: source for source in files}
         self._includes: dict[PurePath, set[PurePath]] = {}
 
     def place_steps(self) -> bool:
-        """Put what asm statements do where it happens; False where that is not known of one."""
+        """Record the accesses of asm statements in their functions or macros; False if one has no known place."""
         for source in self.files:
             for statement in statements(source, self.project):
                 if not statement.matters:
@@ -183,7 +185,7 @@ class _Way:
         return True
 
     def place_macros(self) -> None:
-        """Put the uses of macros that have to do with the flag where they are, and so on."""
+        """Record the uses of macros with accesses to the flag, and of macros that use these."""
         done: set[bytes] = set()
         while names := self._macros.keys() - done:
             done |= names
@@ -194,11 +196,11 @@ class _Way:
                 if defined or member_or_qualified(source.code, offset):
                     continue
                 if self._sees(source, self._macros[name].path):
-                    # Outside of functions it is something else of that name.
+                    # Outside of functions the name is something else.
                     self._place(source, _Event(offset, name))
 
     def place_calls(self) -> None:
-        """Put the calls of such functions, by their own names or through macros, into functions that know the flag."""
+        """Record the calls of such functions, directly or through macros, in functions with accesses to the flag."""
         called: set[bytes] = set()
         while names := {each.name for each in self._functions.values() if each.name} - called or self._wrapped - called:
             called |= names
@@ -213,7 +215,7 @@ class _Way:
                     self._functions[source.path, inside[1]].events.append(_Event(offset, name, called=True))
 
     def needed(self) -> frozenset[tuple[PurePath, int]] | None:
-        """Return the functions that need the variable; None where one reads a flag that it has not set."""
+        """Return the functions that need the variable; None if one reads a flag that it has not set."""
         needed = set()
         for key, unit in self._functions.items():
             fresh = False
@@ -229,7 +231,7 @@ class _Way:
         return frozenset(needed)
 
     def _place(self, source: Cpp, event: _Event) -> bool:
-        """Put an event where it happens; False where that is not known."""
+        """Record an event in its function or macro; False if that is unknown."""
         directive = source.directive(event.offset)
         if directive is not None:
             name = _DEFINE.match(source.code, directive.start)
@@ -245,7 +247,7 @@ class _Way:
         return True
 
     def _sees(self, source: Cpp, path: PurePath) -> bool:
-        """Whether what is defined in `path` is known in `source`: one of them includes the other."""
+        """Return whether definitions in `path` are visible in `source`: one of them includes the other."""
         return source.path == path or self._reaches(source.path, path) or self._reaches(path, source.path)
 
     def _reaches(self, one: PurePath, other: PurePath) -> bool:
@@ -270,7 +272,7 @@ def _mentions(files: list[Cpp], names: set[bytes]) -> Iterator[tuple[Cpp, int, b
 
 
 def _included(source: Cpp, project: Project) -> set[PurePath]:
-    """Return the files that `source` includes, by way of others too, and itself."""
+    """Return the files that `source` includes, directly or through others, and itself."""
     found = {source.path}
     stack: list[Cpp] = [source]
     while stack:
@@ -284,7 +286,7 @@ def _included(source: Cpp, project: Project) -> set[PurePath]:
 
 
 def _function(source: Cpp, offset: int) -> tuple[bytes, int] | None:
-    """Return the name of the function that `offset` is in the body of, and where its opening brace is."""
+    """Return the name of the function whose body contains `offset`, and the place of its opening brace."""
     node: Node | None = source.tree.root_node.descendant_for_byte_range(offset, offset + 1)
     while node is not None:
         body = node.child_by_field_name("body")

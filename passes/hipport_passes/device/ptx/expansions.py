@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Expand macros where they are used, text for text, like the preprocessor: with strings and pasted names.
+"""Expand macros at their uses, like the preprocessor: with strings and pasted names.
 
     expand(b"ADD(d, x[0], 1)", definitions(files), {b"ADD", b"TWO"})  # b'asm("add.u32 %0, %1, 1;" : …)'
 
-Only the macros that are asked for are replaced, and what is given to them where it is another macro's name. A macro
-with two definitions, or one that is not used as it is defined, ends it.
+Only the requested macros are replaced, and their arguments where they are names of macros. A macro with two
+definitions, or with a use that does not fit its definition, is an error.
 """
 
 from __future__ import annotations
@@ -22,23 +22,23 @@ _TOKEN = re.compile(
     rb'"(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])*\'|(?P<word>[A-Za-z_]\w*)|\.?\d(?:[eEpP][+-]|[\w.])*|##|\s+|.', re.DOTALL
 )
 _PASTE = re.compile(rb"\s*##\s*")
-#: How much text a use may come to, in bytes, and how deep macros may use each other.
+#: The largest size of an expansion in bytes, and the greatest depth of macros that use each other.
 _MOST, _DEEPEST = 1 << 16, 16
 
 
 class Unexpanded(Exception):
-    """The expansion of a text is not known. The message says why."""
+    """The expansion of a text is not known. The message gives the reason."""
 
 
 class AsmMacro(NamedTuple):
-    """The names of the parameters, None without parentheses, and the text."""
+    """A macro: the names of its parameters, None without parentheses, and its text."""
 
     parameters: tuple[bytes, ...] | None
     text: bytes
 
 
 def definitions(files: Iterable[Cpp]) -> Mapping[bytes, AsmMacro | None]:
-    """Return the macros of the files that HIP sees; None for those with several definitions."""
+    """Return the macros of the files that HIP sees; None for macros with several definitions."""
     found: dict[bytes, AsmMacro | None] = {}
     for file in files:
         for name, definition in file.fact(_definitions):
@@ -60,7 +60,7 @@ def _definitions(source: Cpp) -> tuple[tuple[bytes, AsmMacro], ...]:
 
 
 def with_strings(source: Cpp, start: int, end: int) -> bytes:
-    """Return a stretch on one line without its comments; `code` has blanks for what is in strings, too."""
+    """Return a span of code on one line without its comments; `code` is blank in strings, too."""
     text = bytearray(source.code[start:end])
     for match in _QUOTED.finditer(source.code, start, end):
         text[match.start() - start : match.end() - start] = source.text[match.start() : match.end()]
@@ -73,7 +73,7 @@ def expand(
     wanted: Container[bytes] | None = None,
     hidden: frozenset[bytes] = frozenset(),
 ) -> bytes:
-    """Return a text with the macros in it replaced: those of `wanted`, all if that is None. Raises Unexpanded."""
+    """Return a text with its macros expanded: those of `wanted`, all if that is None. Raises Unexpanded."""
     if len(hidden) > _DEEPEST:
         raise Unexpanded("its macros are nested too deep")
     out: list[bytes] = []
@@ -123,7 +123,7 @@ def _substituted(
             continue
         pasted = (before is not None and tokens[before] == b"##") or (after is not None and tokens[after] == b"##")
         if pasted and before is not None and tokens[i] == b"__VA_ARGS__" and not bound[tokens[i]]:
-            # `, ##__VA_ARGS__` of GNU's: the comma goes where there is nothing.
+            # GNU's `, ##__VA_ARGS__`: the comma is dropped if there are no arguments.
             comma = words[position - 2] if position > 1 else None
             if comma is not None and tokens[comma] == b",":
                 out[comma] = b""
@@ -134,7 +134,7 @@ def _substituted(
 def _given(
     text: bytes, macros: Mapping[bytes, AsmMacro | None], wanted: Container[bytes] | None, hidden: frozenset[bytes]
 ) -> bytes:
-    """Return an argument, expanded: all of it where it is one name, which may become a string in another macro."""
+    """Return an argument, expanded; as a whole if it is one name, which another macro may turn into a string."""
     macro = macros.get(text)
     alone = macro is not None and macro.parameters is None
     return expand(text, macros, None if alone else wanted, hidden)
@@ -153,7 +153,7 @@ def _bound(parameters: Sequence[bytes], given: Sequence[bytes]) -> dict[bytes, b
 
 
 def _arguments(text: bytes, at: int) -> tuple[list[bytes] | None, int]:
-    """Return the arguments in the parentheses that stand at `at`, and where they end; None if there are none."""
+    """Return the arguments in the parentheses at `at`, and their end; None if there are none."""
     while text[at : at + 1].isspace():
         at += 1
     if text[at : at + 1] != b"(":

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Follow instructions into macros that write one function, or one statement, for each instruction that they are given.
+"""Follow instructions into macros that write one function or statement for each instruction in their arguments.
 
     #define UNARY(name, ptx) __device__ unsigned name(unsigned a) { unsigned d; asm(ptx " %0, %1;" : ...); return d; }
     UNARY(ones, "popc.b32")
 
-In C++ the macro is given the function: the statement becomes `d = ptx(a)`, and `"popc.b32"` where the macro is used
-becomes `hipport::ptx::popc_b32`. Where the macro makes a string of what it is given (`"popc." #type`), it pastes the
-function's name together instead. All uses must be known, and come to the same statement but for the function.
+In C++ the argument is the function: the statement becomes `d = ptx(a)`, and `"popc.b32"` at the macro's uses becomes
+`hipport::ptx::popc_b32`. A macro that makes a string of its argument (`"popc." #type`) pastes the function's name
+together instead. All uses must be known, and must lead to the same statement except for the function.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ _CALL = re.compile(rb"\s*\(")
 
 @dataclass(frozen=True)
 class Families:
-    """Results for the macros of files that are connected by includes."""
+    """Results for the macros of a component."""
 
-    #: The statements in macros, by file and place, with the opcodes that they are used for.
+    #: The statements in macros, by file and place, with the opcodes of their uses.
     statements: Mapping[tuple[PurePath, int], tuple[Translation, tuple[bytes, ...]]] = field(default_factory=dict)
-    #: By file: what is put for the arguments where the macros are used.
+    #: By file: the edits of arguments at the macros' uses.
     arguments: Mapping[PurePath, tuple[Edit, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class _Use:
-    """A place where a macro is used: what it gives for the holes in a statement, and the program that that makes."""
+    """A use of a macro: the arguments that fill the holes of a statement, and the resulting program."""
 
     source: Cpp
     arguments: Mapping[bytes, Span]
@@ -52,7 +52,7 @@ class _Use:
 
 
 def has_families(source: Cpp) -> frozenset[bytes]:
-    """Return something if a macro of the file has an asm statement with a text that the macro is given."""
+    """Return a non-empty set if a macro of the file has an asm statement whose text contains an argument."""
     if b"asm" not in source.code or b"define" not in source.code:
         return frozenset()
     found = (each for each in statements(source, Project((source,))) if each.macro is not None)
@@ -60,12 +60,12 @@ def has_families(source: Cpp) -> frozenset[bytes]:
 
 
 def _known(project: Project) -> dict[PurePath, Families]:
-    """The families that were asked for, by the first file of their component."""
+    """Return the cache of families, by the first file of their component."""
     return {}
 
 
 def families(source: Cpp, project: Project) -> Families:
-    """Return what becomes of the macros in `source`, and in the files that it is connected to."""
+    """Return the results for the macros in `source` and its component."""
     if not project.union_over(source, has_families):
         return Families()
     known = project.fact(_known)
@@ -94,7 +94,7 @@ def families(source: Cpp, project: Project) -> Families:
 
 
 def _is_known(statement: Statement) -> bool:
-    """Say whether all that the macro is given are numbers, which C++ takes as they are."""
+    """Return whether all filled holes are numbers, which are the same in C++."""
     try:
         symbols = [operand.name for operand in (*statement.outputs, *statement.inputs)]
         program = parse(statement.template.text, symbols)
@@ -105,7 +105,7 @@ def _is_known(statement: Statement) -> bool:
 
 
 def _family(statement: Statement, macro: Span, uses: list[_Use]) -> tuple[Translation, list[tuple[PurePath, Edit]]]:
-    """Return what becomes of a statement in a macro, and of the arguments. Raises Untranslated and its like."""
+    """Return the translation of a statement in a macro, and of its arguments. Raises Untranslated and the like."""
     holes = statement.template.holes
     given = dict.fromkeys(each.lstrip(b"# \t") for each in holes)
     strings = [each for each in holes if not each.startswith(b"#")]
@@ -168,7 +168,7 @@ def _uses(statement: Statement, macro: Span, files: list[Cpp]) -> Iterator[_Use]
 
 
 def function(does: Operation) -> bytes:
-    """Return a function that does what an instruction does, as an argument of a macro. Raises Unreadable."""
+    """Return a function that does the same as an instruction, as an argument of a macro. Raises Unreadable."""
     if does.before or does.after or does.carry or does.result is None:
         raise Unreadable("the instruction writes more than one value")
     names = [b"x%d" % i for i in range(len(does.sources))]
@@ -178,7 +178,7 @@ def function(does: Operation) -> bytes:
 
 
 def _pasted(statement: Statement, uses: list[_Use]) -> bytes:
-    """Return the name of the function, put together from what the macro is given. Raises Unreadable and Unparsed."""
+    """Return the function's name, pasted together from the macro's arguments. Raises Unreadable and Unparsed."""
     template = statement.template
     marks = [b"mark%dmark" % i for i in range(len(template.holes))]
     text = template.text
@@ -192,7 +192,7 @@ def _pasted(statement: Statement, uses: list[_Use]) -> bytes:
     pasted = pasted.replace(b"####", b"##").removeprefix(b"##").removesuffix(b"##")
     registers = load(TABLE)["registers"]
     if instruction.opcode.startswith(b"mov.") and instruction.operands[1:] == (Register(marks[0]),):
-        # The special registers have functions of their names.
+        # The special registers have functions of the same names.
         for use in uses:
             register = registers.get(use.given[0].decode(errors="replace"))
             if register is None or not _NAME.fullmatch(use.given[0]) or not register["is"].startswith("hipport::"):

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Find texts of PTX that are passed to macros which, since an earlier run, call their argument.
+"""Find PTX strings that are passed to macros which, since an earlier run, call their argument.
 
-`#define UNARY(name, ptx) … d = ptx(a); …` was `asm(ptx " %0, %1;" …)`: upstream goes on to give it texts, in lines that
-are added or changed. No text can be called, so that such a use can mean nothing else.
+`#define UNARY(name, ptx) … d = ptx(a); …` was `asm(ptx " %0, %1;" …)`: upstream continues to pass strings, in lines
+that it adds or changes. No string can be called, so such a use can have no other meaning.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _TEXT = re.compile(rb"\s*\"([\w.]+)\"\s*")
 
 
 def later_uses(source: Cpp, project: Project) -> Iterator[tuple[Span, bytes]]:
-    """Yield the texts of PTX where they are given, and the function in the place of each; b"" where it is not known."""
+    """Yield the PTX strings among the arguments, each with the function that replaces it; b"" if that is unknown."""
     if b'"' not in source.code:
         return
     calling = project.component(source).fact(_calling)
@@ -46,7 +46,7 @@ def _bounds(span: Span) -> tuple[int, int]:
 
 
 def _calling(component: Component) -> dict[bytes, tuple[tuple[int, int], ...]]:
-    """Return the macros that call an argument: which parameters, by their number, and with how many operands."""
+    """Return the macros that call an argument: the indices of such parameters, and the numbers of operands."""
     found: dict[bytes, tuple[tuple[int, int], ...]] = {}
     for source in component if any(_PORTED in each.text for each in component) else ():
         if not isinstance(source, Cpp) or b"define" not in source.code:
@@ -58,7 +58,7 @@ def _calling(component: Component) -> dict[bytes, tuple[tuple[int, int], ...]]:
                 continue
             calls = []
             for number, parameter in enumerate(parameters):
-                # Not pasted to something, and not made a text.
+                # Uses of the parameter that are neither pasted nor made a string.
                 uses = [
                     *re.finditer(
                         rb"(?<!#)(?<!# )\b%b\b(?!\s*##)" % re.escape(parameter), source.code[head.end() : directive.end]

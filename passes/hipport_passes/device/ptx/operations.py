@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Know what each PTX instruction reads and writes, and which function of hipport/ptx.h stands for it.
+"""The operands that each PTX instruction reads and writes, and the function of hipport/ptx.h that replaces it.
 
-Sources: PTX ISA 9.0, "Instruction Set"; the first comment of hipport/ptx.h, which says how its functions are named.
+Sources: PTX ISA 9.0, "Instruction Set"; the first comment of hipport/ptx.h, which explains its names.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ _COMBINED = {b"and": b"%b && %b", b"or": b"%b || %b", b"xor": b"%b != %b"}
 
 
 class Untranslated(Exception):
-    """A statement that C++ cannot say. `kind` is that of the finding, the message says what is in the way."""
+    """A statement that C++ cannot express. `kind` is that of the finding, the message names the obstacle."""
 
     def __init__(self, kind: str, message: str) -> None:
         super().__init__(message)
@@ -69,7 +69,7 @@ class Untranslated(Exception):
 class Operation:
     """An instruction's operation: `result = call(sources)`, where `call` gets the sources as C++ expressions.
 
-    What is written by reference stands in `before` the sources, or after them.
+    Outputs by reference come `before` the sources, or `after` them.
     """
 
     call: Callable[[Sequence[bytes]], bytes]
@@ -77,11 +77,11 @@ class Operation:
     result: tuple[Value, bytes] | None = None
     before: tuple[tuple[Value, bytes], ...] = ()
     after: tuple[tuple[Value, bytes], ...] = ()
-    #: The carry flag: b"r" where it is read, b"w" where it is written.
+    #: The carry flag: b"r" if it is read, b"w" if it is written.
     carry: bytes = b""
-    #: Whether it does more than compute.
+    #: Whether it has a side effect.
     effect: bool = False
-    #: Whether what a variable holds may be another value after it: it writes memory, or waits for others to.
+    #: Whether variables may have other values after it: it writes memory, or waits for others to do so.
     changes: bool = False
     assumes: str = ""
 
@@ -95,7 +95,7 @@ class Operation:
 
 @cache
 def _signatures() -> Mapping[bytes, tuple[tuple[re.Pattern[bytes], bytes], ...]]:
-    """The rows of the table, as patterns, by the first word of the opcodes."""
+    """Return the rows of the table, as patterns, by the first word of the opcodes."""
     found: dict[bytes, list[tuple[re.Pattern[bytes], bytes]]] = {}
     for key, types in load(TABLE)["instructions"].items():
         row = re.compile(pattern(key)), types.encode()
@@ -122,12 +122,12 @@ def expanded(key: str) -> Iterator[str]:
 
 @cache
 def review() -> tuple[tuple[re.Pattern[bytes], str], ...]:
-    """Return how opcodes look that are right under an assumption, and that assumption."""
+    """Return the patterns of opcodes that are right under an assumption, each with that assumption."""
     return tuple((re.compile(pattern(key) + rb"\b"), why) for key, why in load(TABLE)["review"].items())
 
 
 def signature(opcode: bytes) -> tuple[tuple[bytes, ...], tuple[bytes, ...]] | None:
-    """Return the types of the result and the arguments of an instruction, and of what else it writes."""
+    """Return the types of the result and the arguments of an instruction, and of its other outputs."""
     for row, types in _signatures().get(opcode.split(b".")[0], ()):
         if row.fullmatch(opcode):
             first, _, other = types.partition(b"|")
@@ -143,7 +143,7 @@ def signature(opcode: bytes) -> tuple[tuple[bytes, ...], tuple[bytes, ...]] | No
 
 
 def called(function: bytes) -> Callable[[Sequence[bytes]], bytes]:
-    """Return what makes a call of a function."""
+    """Return a function that writes a call of `function`."""
     return lambda sources: function + b"(" + b", ".join(sources) + b")"
 
 
@@ -156,14 +156,14 @@ def _format(text: bytes) -> Callable[[Sequence[bytes]], bytes]:
 
 
 def function_name(does: Operation) -> bytes:
-    """Return the name of the function that an operation is a call of, with its sources as arguments; else nothing."""
+    """Return the name of the function if the operation is a plain call with its sources as arguments; else nothing."""
     names = [b"x%d" % i for i in range(len(does.sources))]
     name, _, arguments = does.call(names).partition(b"(")
     return name if arguments == b", ".join(names) + b")" and re.fullmatch(rb"[\w:]+", name) else b""
 
 
 def operation(instruction: Instruction, type_of: Callable[[Value], bytes]) -> Operation:
-    """Return what `instruction` does. Raises Untranslated."""
+    """Return the operation of `instruction`. Raises Untranslated."""
     parts = [part for part in instruction.parts if part not in _NO_VALUE]
     root = parts[0]
     special = _SPECIAL.get(root)
@@ -189,7 +189,7 @@ def _operands(instruction: Instruction, message: str = "") -> Untranslated:
 
 
 def _plain(opcode: bytes, instruction: Instruction, name: bytes = b"") -> Operation:
-    """An instruction that the table has."""
+    """Return the operation of an instruction in the table."""
     known = signature(opcode)
     if known is None:
         raise _unknown(instruction)
@@ -254,7 +254,7 @@ def _mov(parts: list[bytes], instruction: Instruction, type_of: Callable[[Value]
             return Operation(
                 lambda _: text, (), (to, special.get("type", "u32").encode()), assumes=special.get("why", "")
             )
-    # Registers have no types: what is a float stays one.
+    # Registers have no types: a float stays a float.
     have = type_of(of)
     if have in BITS and BITS[have] == BITS.get(kind) and kind != b"pred":
         kind = have
@@ -279,7 +279,7 @@ def _setp(parts: list[bytes], instruction: Instruction, type_of: Callable[[Value
     text = _COMBINED[combined] % (call, b"%b") if combined else call
     sources = ((a, of), (b, of), *((c, b"pred") for c in third))
     if isinstance(to, Pair):
-        # The second one is the complement of the comparison, combined in the same way.
+        # The second output is the complement of the comparison, combined in the same way.
         complement = _COMBINED[combined] % (b"!" + call, b"%b") if combined else b"!" + call
         if result_type != b"pred":
             raise _operands(instruction)
@@ -295,7 +295,7 @@ def _setp(parts: list[bytes], instruction: Instruction, type_of: Callable[[Value
 
 
 def _logic(parts: list[bytes], instruction: Instruction, type_of: Callable[[Value], bytes]) -> Operation | None:
-    """`and.pred` and its like."""
+    """Return the operation of `and.pred` and the like."""
     if parts[1:] != [b"pred"]:
         return None
     text = {b"and": b"%b && %b", b"or": b"%b || %b", b"xor": b"%b != %b", b"not": b"!%b"}[parts[0]]
@@ -316,7 +316,7 @@ class _Access:
     vector: bytes = b""
     order: list[bytes] = field(default_factory=list)
     done: bytes = b""
-    #: Whether an operand is a policy of the cache, which changes no value.
+    #: Whether an operand is a cache policy, which changes no value.
     hint: bool = False
 
     @property
@@ -329,7 +329,7 @@ class _Access:
 
     @property
     def function(self) -> bytes:
-        """The function of hipport/ptx.h."""
+        """Return the function of hipport/ptx.h."""
         order, vector = self.order, [self.vector] if self.vector else []
         if self.atomic and self.small:
             return NAMESPACE + b"_".join([self.root, *order, self.done, self.kind, *vector])
@@ -359,7 +359,7 @@ def _access(parts: list[bytes], instruction: Instruction) -> _Access:
             found.kind = part
         else:
             raise _unknown(instruction)
-    # Each element is added by itself, in whatever order.
+    # Each element is added separately, in any order.
     by_element = found.done == b"add" and (found.small or found.kind == b"f32")
     nothing_done = found.atomic and (not found.done or (found.vector and not by_element))
     if not found.kind or nothing_done or (found.root == b"ldu" and found.order):
@@ -405,7 +405,7 @@ def _memory(parts: list[bytes], instruction: Instruction, type_of: Callable[[Val
 def _on_address(
     access: _Access, address: Address
 ) -> tuple[Callable[[Sequence[bytes]], bytes], list[tuple[Value, bytes]]]:
-    """Return what makes the call, whose first sources are the place in memory, and those sources."""
+    """Return a function that writes the call, whose first sources are the address, and those sources."""
     where = NAMESPACE + (b"shared" if access.space.startswith(b"shared") else b"generic")
     sources: list[tuple[Value, bytes]] = [(address.base, b"address")]
     if address.offset is not None:
@@ -427,7 +427,7 @@ def _prefetch(parts: list[bytes], instruction: Instruction, type_of: Callable[[V
 
 
 def _hint(parts: list[bytes], instruction: Instruction, type_of: Callable[[Value], bytes]) -> Operation:
-    """Only hints use a cache policy, and hints change no value; neither does an omitted `discard`."""
+    """Return an operation without effect: a hint, a cache policy or `discard`, which change no value."""
     if not instruction.operands:
         raise _operands(instruction, "no operands")
     first = instruction.operands[0]
@@ -439,12 +439,12 @@ def _hint(parts: list[bytes], instruction: Instruction, type_of: Callable[[Value
 
 
 def _copy(parts: list[bytes], instruction: Instruction, type_of: Callable[[Value], bytes]) -> Operation:
-    """`cp.async`: the copy may be done at once, and what commits and waits then has nothing left to do."""
+    """Return the operation of `cp.async`: the copy may be immediate, and commits and waits then do nothing."""
     operands = list(instruction.operands)
     if parts[2:] in ([b"commit_group"], [b"wait_all"], [b"wait_group"]):
         if len(operands) != (parts[2] == b"wait_group"):
             raise _operands(instruction, f"{len(operands)} operands")
-        # How many groups may be left.
+        # The number of groups that may be pending.
         sources = tuple((each, b"u32") for each in operands)
         return Operation(_function(b".".join(parts)), sources, effect=True, changes=True)
     shared, hints = parts[3:4], parts[5:]
@@ -452,7 +452,7 @@ def _copy(parts: list[bytes], instruction: Instruction, type_of: Callable[[Value
     if not known or any(not part.startswith(b"L2::") for part in hints):
         raise _unknown(instruction)
     if b"L2::cache_hint" in hints and len(operands) > 3:
-        operands.pop()  # The cache's policy, which changes no value.
+        operands.pop()  # The cache policy, which changes no value.
     if len(operands) not in (3, 4) or not (isinstance(operands[0], Address) and isinstance(operands[1], Address)):
         raise _operands(instruction)
     far = [address for address in operands[:2] if isinstance(address, Address)]
@@ -486,7 +486,7 @@ def _barrier(parts: list[bytes], instruction: Instruction, type_of: Callable[[Va
     if operands[at : at + 1] == [Number(b"0")] and len(operands) == (3 if at else 1) and b"arrive" not in parts:
         del operands[at]
         return _plain(b".".join(parts), Instruction(instruction.opcode, tuple(operands)))
-    # `bar.sync 0, n` counts threads, of which there may be fewer than in the block.
+    # `bar.sync 0, n` counts threads, which may be fewer than the block has.
     known = [part for part in parts[1:] if part != b"cta"]
     if (
         known not in ([b"sync"], [b"arrive"])

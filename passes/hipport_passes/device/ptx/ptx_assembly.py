@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Parse the text of an asm statement as PTX.
 
-Source: PTX ISA 9.0, "Syntax", "Instruction Statements", "Instruction Operands"; what `%` means in front of digits and
-names: "Inline PTX Assembly in CUDA", 13.0.
+Source: PTX ISA 9.0, "Syntax", "Instruction Statements", "Instruction Operands"; the meaning of `%` in front of digits
+and names: "Inline PTX Assembly in CUDA", 13.0.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _TYPES = frozenset(b"pred b8 u8 s8 b16 u16 s16 f16 f16x2 bf16 bf16x2 b32 u32 s32
 
 
 class Unparsed(Exception):
-    """Text that is not PTX as far as this parser goes. The message says at what."""
+    """Text that is not PTX, as far as this parser knows. The message names the place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +105,7 @@ Value: TypeAlias = "Placeholder | Register | Number | Hole | Vector | Pair | Add
 
 @dataclass(frozen=True, slots=True)
 class Instruction:
-    """An instruction. `guard` is the predicate behind `@`."""
+    """An instruction. `guard` is the predicate after `@`."""
 
     opcode: bytes
     operands: tuple[Value, ...] = ()
@@ -113,7 +113,7 @@ class Instruction:
 
     @property
     def parts(self) -> list[bytes]:
-        """The words of the opcode; `L2::128B` is one."""
+        """Return the words of the opcode; `L2::128B` is one."""
         return self.opcode.split(b".")
 
 
@@ -121,7 +121,7 @@ class Instruction:
 class PtxProgram:
     """The instructions of an asm statement and the types of the registers that it declares.
 
-    `depth` is how many blocks stay open; negative where more are closed than opened.
+    `depth` is the number of blocks that stay open; negative if more are closed than opened.
     """
 
     instructions: tuple[Instruction, ...]
@@ -291,7 +291,7 @@ class _Parser:
         return self.atom()
 
     def constant(self) -> Value | None:
-        """An expression of integers with other operators than C++ evaluates alike in 32 bits, as its value."""
+        """Return the value of an integer expression; 32-bit C++ would evaluate some operators differently."""
         depth, end = 0, self.at
         while end < len(self.tokens):
             kind, token = self.tokens[end]
@@ -312,7 +312,7 @@ class _Parser:
         return Number(b"%d" % value)
 
     def expression(self) -> Value:
-        """A constant expression in parentheses, as it is."""
+        """Return a constant expression in parentheses, unchanged."""
         text, depth = b"(", 1
         while depth:
             if self.kind() not in ("number", "sign") or self.ends():
@@ -360,7 +360,7 @@ class _Parser:
 def _number(token: bytes) -> bytes:
     if token[:2] in (b"0f", b"0F"):
         value = struct.unpack(">f", bytes.fromhex(token[2:].decode()))[0]
-        # repr is exact for every double, and so for the float that it is.
+        # repr is exact for every double, and so for the float with this value.
         return (repr(value) + "f").encode() if _finite(value) else b"hipport::ptx::as<float>(0x%bu)" % token[2:]
     if token[:2] in (b"0d", b"0D"):
         value = struct.unpack(">d", bytes.fromhex(token[2:].decode()))[0]

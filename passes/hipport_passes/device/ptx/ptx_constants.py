@@ -30,7 +30,7 @@ _INTEGER = re.compile(rb"0[xX][0-9a-fA-F]+|0[bB][01]+|\d+")
 def evaluate(tokens: Sequence[bytes]) -> int:
     """Return the value of an expression, from -2^63 to 2^63 - 1.
 
-    Raises ValueError for what is no such expression, what has an unsigned number in it, and what is not defined.
+    Raises ValueError for other text, for expressions with an unsigned number, and for undefined results.
     """
     joined: list[bytes] = []
     for token in tokens:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Find asm statements in C++ and take them apart: the text of the assembly, the operands, the comments.
+"""Find asm statements in C++ and parse them: the text of the assembly, the operands, the comments.
 
 Source of the form: GCC manual, "Extended Asm"; constraints that CUDA knows: "Inline PTX Assembly in CUDA", 13.0.
 """
@@ -55,12 +55,12 @@ _VERSION = re.compile(
 _SPACE = re.compile(rb"(?:\s|\\(?=[ \t]*[\r\n]))+")
 
 
-#: What stands for a constraint that is a macro: what it may be is an address.
+#: A constraint that is an unknown macro: the operand may be an address.
 UNKNOWN = b"?"
 
 
 class Unreadable(Exception):
-    """An asm statement of which not all is known. The message says what is missing."""
+    """An asm statement that is not completely known. The message names the missing part."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,11 +68,11 @@ class AsmMacros:
     """The text that the program's macros put into a statement: strings, and strings made of arguments."""
 
     strings: Mapping[bytes, bytes]
-    #: Macros that make a string of their argument, and whether that is expanded first.
+    #: Macros that make a string of their argument, and whether the argument is expanded first.
     quoting: Mapping[bytes, bool]
-    #: What other macros stand for, if it is one word.
+    #: The expansions of other macros, if they are one word.
     values: Mapping[bytes, bytes]
-    #: All macros: of what they are given, some make strings in other ways.
+    #: All macros: some make strings of their arguments in other ways.
     all: Mapping[bytes, AsmMacro | None]
 
     @staticmethod
@@ -86,7 +86,7 @@ class AsmMacros:
         return AsmMacros(_values(project.union_over(source, _string_macros)), quoting, values, every)
 
     def quoted(self, name: bytes, argument: bytes) -> bytes | None:
-        """Return the string that macro `name` makes of `argument`; None if it depends on what that stands for."""
+        """Return the string that macro `name` makes of `argument`; None if it depends on the argument's expansion."""
         text = self.values.get(argument, argument) if self.quoting[name] else argument
         return text if text[:1].isdigit() else None
 
@@ -105,7 +105,7 @@ class Operand:
 
 @dataclass(frozen=True)
 class Statement:
-    """An asm statement, from its keyword to its closing parenthesis. `macro` is the `#define` that it stands in."""
+    """An asm statement, from its keyword to its closing parenthesis. `macro` is the `#define` that contains it."""
 
     source: Cpp
     span: Span
@@ -116,49 +116,49 @@ class Statement:
 
     @cached_property
     def template(self) -> Template:
-        """The text of the assembly, as far as it is known."""
+        """Return the text of the assembly, as far as it is known."""
         return text_of(self.source, self.sections[0], self.macros)
 
     @cached_property
     def outputs(self) -> tuple[Operand, ...]:
-        """Raises Unreadable."""
+        """Return the outputs. Raises Unreadable."""
         return self._operands(1)
 
     @cached_property
     def inputs(self) -> tuple[Operand, ...]:
-        """Raises Unreadable."""
+        """Return the inputs. Raises Unreadable."""
         return self._operands(2)
 
     @cached_property
     def parameters(self) -> frozenset[bytes]:
-        """The parameters of the macro that the statement stands in."""
+        """Return the parameters of the macro that contains the statement."""
         match = _MACRO_HEAD.match(self.source.code, self.macro.start) if self.macro else None
         return frozenset(re.findall(rb"\w+", match["parameters"] or b"")) if match else frozenset()
 
     @property
     def matters(self) -> bool:
-        """Whether a HIP compiler may read it, and nobody has ported it yet."""
+        """Return whether a HIP compiler may read it, and nobody has ported it yet."""
         source, start = self.source, self.span.start
         branches = (source.hip_only, source.cuda_only, source.fact(_not_taken))
         return not any(within(start, each) for each in branches)
 
     @property
     def conditional(self) -> bool:
-        """Whether preprocessor directives stand in it."""
+        """Return whether it contains preprocessor directives."""
         directives = self.source.directives
         i = bisect_right(directives, self.span.start, key=lambda span: span.start)
         return i < len(directives) and directives[i].start < self.span.end
 
     @property
     def comments(self) -> tuple[bytes, ...]:
-        """The comments of the C++ text in the statement."""
+        """Return the comments of the C++ text in the statement."""
         code, text = self.source.code, self.source.text
         found = []
         i = self.span.start
         while i < self.span.end:
             comment = _COMMENT.match(text, i) if code[i : i + 1].isspace() else None
             if code[i : i + 1] == b'"':
-                # The quotes of a string are code, what is between them is blank.
+                # The quotes of a string are code, the text between them is blank.
                 i = code.find(b'"', i + 1, self.span.end) + 1 or self.span.end
             elif comment is not None:
                 found.append(comment.group())
@@ -169,7 +169,7 @@ class Statement:
 
     @property
     def comments_within(self) -> tuple[bytes, ...]:
-        """The comments of the assembly that are on one line and known whole."""
+        """Return the comments of the assembly that are on one line and completely known."""
         found = (match.group() for match in _COMMENT.finditer(self.template.text))
         return tuple(comment for comment in found if b"\0" not in comment and b"\n" not in comment)
 
@@ -183,9 +183,10 @@ class Statement:
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """The text of an asm statement. What is not known, `{0}`, `{1}` … between NUL bytes, stands in `holes`.
+    """The text of an asm statement.
 
-    `#parameter` in a macro is such a hole, and so is a name that is no string of the program.
+    Unknown parts, `{0}`, `{1}` … between NUL bytes, are in `holes`. `#parameter` in a macro is such a hole, and so is a
+    name that is no string of the program.
     """
 
     text: bytes
@@ -193,7 +194,7 @@ class Template:
 
 
 def hole(index: int) -> bytes:
-    """Return what stands in a template for hole number `index`."""
+    """Return the text in a template that represents hole number `index`."""
     return b"\0%d\0" % index
 
 
@@ -220,7 +221,9 @@ def statements(source: Cpp, project: Project) -> Iterator[Statement]:
 
 
 def _not_taken(source: Cpp) -> tuple[Span, ...]:
-    """The branches that HIP does not take as CUDA's versions and architectures count as 0; `arch_guards` reports."""
+    """Return the branches that HIP skips because CUDA's versions and architectures count as 0; `arch_guards` reports
+    them.
+    """
     if b"__CUDA_ARCH__" not in source.code and b"_VER" not in source.code:
         return ()
     found: list[Span] = []
@@ -256,7 +259,7 @@ def _is_statement(source: Cpp, start: int) -> bool:
 
 
 def _aliases(source: Cpp) -> frozenset[bytes]:
-    """Macros that are the keyword: `#define ASM asm volatile`."""
+    """Return the macros that expand to the keyword: `#define ASM asm volatile`."""
     if b"asm" not in source.code or b"define" not in source.code:
         return frozenset()
     found = (_ALIAS.fullmatch(source.code, span.start, span.end) for span in source.directives)
@@ -264,7 +267,7 @@ def _aliases(source: Cpp) -> frozenset[bytes]:
 
 
 def _string_macros(source: Cpp) -> frozenset[tuple[bytes, bytes]]:
-    """Macros that are strings: their names and the strings' texts."""
+    """Return the macros that are strings: their names and texts."""
     found = set()
     for span in source.directives:
         match = _STRING_MACRO.match(source.code, span.start, span.end)
@@ -279,7 +282,7 @@ def _string_macros(source: Cpp) -> frozenset[tuple[bytes, bytes]]:
 
 
 def _quoting_macros(source: Cpp) -> frozenset[tuple[bytes, bytes]]:
-    """Macros that make a string of their argument, `#define STR(x) #x`, and those that leave it to another macro."""
+    """Return macros that make a string of their argument, `#define STR(x) #x`, directly or through another macro."""
     if b"define" not in source.code:
         return frozenset()
     found = (_QUOTING_MACRO.fullmatch(source.code, span.start, span.end) for span in source.directives)
@@ -287,7 +290,7 @@ def _quoting_macros(source: Cpp) -> frozenset[tuple[bytes, bytes]]:
 
 
 def _value_macros(source: Cpp) -> frozenset[tuple[bytes, bytes]]:
-    """Macros that are one word."""
+    """Return the macros whose expansion is one word."""
     if b"define" not in source.code:
         return frozenset()
     found = (_VALUE_MACRO.fullmatch(source.code, span.start, span.end) for span in source.directives)
@@ -295,7 +298,7 @@ def _value_macros(source: Cpp) -> frozenset[tuple[bytes, bytes]]:
 
 
 def _values(macros: frozenset[tuple[bytes, bytes]]) -> Mapping[bytes, bytes]:
-    """The values of those that have one value only."""
+    """Return the values of macros that have only one value."""
     values: dict[bytes, bytes] = {}
     for name, value in sorted(macros):
         if name in values:
@@ -306,7 +309,7 @@ def _values(macros: frozenset[tuple[bytes, bytes]]) -> Mapping[bytes, bytes]:
 
 
 def _split(source: Cpp, span: Span, at: bytes) -> Iterator[Span]:
-    """Split `span` at the commas, or colons, that are in no brackets, and trim the parts."""
+    """Split `span` at the commas, or colons, outside of brackets, and trim the parts."""
     start, depth = span.start, 0
     for match in _STEP.finditer(source.code, span.start, span.end):
         sign = match.group()
@@ -365,7 +368,7 @@ def _made(source: Cpp, match: re.Match[bytes], limit: int, macros: AsmMacros) ->
     use = with_strings(source, match.start(), closing + 1)
     directive = source.directive(match.start())
     head = _MACRO_HEAD.match(source.code, directive.start) if directive is not None else None
-    # What a macro is given is known at its uses.
+    # The argument of a macro is known at its uses.
     parameters = re.findall(rb"\w+", head["parameters"] or b"") if head is not None else []
     if not set(parameters).isdisjoint(re.findall(rb"\w+", use)):
         return None
@@ -405,7 +408,7 @@ def _operand(source: Cpp, span: Span, macros: AsmMacros) -> Operand:
     constraint = text_of(source, Span(*match.span("constraint")), macros)
     text = constraint.text.strip()
     if constraint.holes:
-        # A macro that is "r" or "l", by the size of a pointer.
+        # A macro that is "r" or "l", depending on the size of a pointer.
         if constraint.holes[1:] or not re.fullmatch(rb"\w+", constraint.holes[0]) or text != hole(0):
             names = ", ".join(name.decode("utf-8", "replace") for name in constraint.holes)
             raise Unreadable(f"its constraint {names} is a macro that may be more than one string")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Say in C++ what an asm statement says in PTX, by calls of the functions in hipport/ptx.h.
+"""Translate an asm statement's PTX to C++ calls of the functions in hipport/ptx.h.
 
 An asm statement reads all its operands first and writes them last. C++ written in its place does the same: an input is
 read where it is used only if nothing before could have changed it, and an output is assigned at once only if nothing
@@ -29,7 +29,7 @@ from hipport_passes.device.ptx.ptx_assembly import (
 )
 from hipport_passes.device.ptx.statements import UNKNOWN, Operand
 
-#: The type of the register that a constraint asks for.
+#: The type of the register for a constraint.
 _CONSTRAINTS = {
     UNKNOWN: b"?",
     b"h": b"b16",
@@ -53,11 +53,11 @@ class Translation:
     """C++ statements, without the semicolons of the last; more than one belong in a block."""
 
     lines: tuple[bytes, ...]
-    #: Assumptions without which they would be wrong.
+    #: Assumptions under which they are right.
     assumes: tuple[str, ...]
-    #: Whether a name of hipport's is in them.
+    #: Whether they contain a name of hipport's.
     helped: bool
-    #: Whether the variable for the carry flag is in them.
+    #: Whether they contain the variable for the carry flag.
     flagged: bool
 
 
@@ -65,12 +65,12 @@ class Translation:
 class Place:
     """The place of an asm statement, and the variable for the carry flag there."""
 
-    #: Those of the macro that it stands in, if it does.
+    #: The parameters of the macro that contains it, if any.
     parameters: frozenset[bytes] = frozenset()
     in_macro: bool = False
-    #: Which operands are pointers.
+    #: Whether an operand is a pointer.
     is_pointer: Callable[[bytes], bool] = lambda _: False
-    #: Whether a later asm statement may read the carry flag that this one leaves.
+    #: Whether a later asm statement may read the carry flag that this one sets.
     carry_escapes: bool = True
     #: The variable for a carry flag that is passed on, if there is one.
     flag: bytes = b""
@@ -90,7 +90,7 @@ def translate(
 ) -> Translation:
     """Translate an asm statement.
 
-    `callee`: the function to call, if it is not that of the instruction. Raises Untranslated.
+    `callee`: the function to call instead of the instruction's. Raises Untranslated.
     """
     translator = _Translator(program, outputs, inputs, holes, place)
     if callee:
@@ -181,10 +181,10 @@ class _Translator:
         lines = lines or [b"static_cast<void>(0)"]
         return Translation(tuple(lines), tuple(dict.fromkeys(self.assumes)), helped, bool(passed_on))
 
-    # ---- what is read and written
+    # ---- reads and writes
 
     def drop_dead(self) -> bool:
-        """Drop the instructions that do nothing; say whether there were any."""
+        """Remove instructions without effect; return whether there were any."""
         alive = [
             each.effect
             or bool(each.carry)
@@ -212,7 +212,7 @@ class _Translator:
     def gather_reads(self, number: int, each: Operation, instruction: Instruction) -> None:
         read = [value for value, _ in each.sources]
         if any(not kind for _, kind in each.after):
-            # The complement is worked out from the sources again.
+            # The complement is computed from the sources again.
             if each.result is not None and set(_leaves(each.result[0])) & {x for v in read for x in _leaves(v)}:
                 raise Untranslated("unknown", f"{instruction.opcode.decode()} reads a predicate that it sets")
             read *= 2
@@ -241,7 +241,7 @@ class _Translator:
                 )
 
     def checked(self, leaf: Value) -> None:
-        """Raise Untranslated if it is nothing that is known."""
+        """Raise Untranslated if the leaf is unknown."""
         if isinstance(leaf, Placeholder):
             self.type_of(leaf)
         elif isinstance(leaf, Register) and not self.type_of(leaf) and self.special(leaf) is None:
@@ -259,7 +259,7 @@ class _Translator:
         return found
 
     def passes_on(self, carry_escapes: bool) -> str:
-        """Say how the carry flag is passed on from one asm statement to another; nothing if it is not."""
+        """Return how the carry flag is passed between this asm statement and others; nothing if it is not."""
         known = pending = False
         for each in self.operations:
             if b"r" in each.carry and not known:
@@ -273,7 +273,7 @@ class _Translator:
     # ---- names
 
     def name(self) -> None:
-        """Decide what has a name of its own in the block; what has none stands where it is used."""
+        """Choose the values that get names of their own in the block; the others are written where they are used."""
         guards = [instruction.guard for instruction in self.instructions]
         changes = [i for i, each in enumerate(self.operations) if each.changes]
         for leaf in list(self.uses):
@@ -295,7 +295,7 @@ class _Translator:
             if not uses.writes:
                 continue
             first = uses.writes[0]
-            # What is read once this output has its value, and so must not be another name of it.
+            # Operands that are read after this output is assigned, and so must not alias it.
             later = [
                 other
                 for other, its in self.uses.items()
@@ -313,7 +313,7 @@ class _Translator:
         return not self.types[index] or _LITERAL.fullmatch(self.operands[index].expression) is not None
 
     def check_outputs(self) -> None:
-        """Raise Untranslated where writing one output changes where another one is."""
+        """Raise Untranslated if writing one output changes the address of another one."""
         texts = [(operand.expression, operand) for operand in self.outputs]
         for i, (text, operand) in enumerate(texts):
             if operand.constraint.startswith(b"+") and _CHANGE.search(text):
@@ -343,7 +343,7 @@ class _Translator:
                 text = self.operands[leaf.index].expression
                 cpp = CPP[self.types[leaf.index]]
                 if leaf.index >= len(self.outputs):
-                    # A pointer stays one.
+                    # A pointer stays a pointer.
                     kind = b"auto" if self.types[leaf.index] == b"b64" and self.only_address(leaf) else cpp
                     yield b"const " + kind + b" " + name + b" = " + text
                     self.declared.add(leaf)
@@ -390,13 +390,13 @@ class _Translator:
         if complement and not self.unread(each.after[0][0]):
             other = self.written(each.after[0][0], b"pred", complement, guard, i)
         if guard and text and other:
-            # The first one may be what the guard asks.
+            # The first statement may change the guard's condition.
             yield guard + b"{ " + text.removeprefix(guard) + b"; " + other.removeprefix(guard) + b"; }"
         else:
             yield from filter(None, (text, other))
 
     def unread(self, value: Value) -> bool:
-        """Say whether nothing reads what is written there."""
+        """Return whether nothing reads the written value."""
         return isinstance(value, Register) and (value == Register(b"_") or not self.uses[value].reads)
 
     def written(self, to: Value, kind: bytes, text: bytes, guard: bytes, i: int) -> bytes:
@@ -466,7 +466,7 @@ class _Translator:
         return self.converted(text, have, kind)
 
     def converted(self, text: bytes, have: bytes, want: bytes) -> bytes:
-        """Return an expression of the type `want` for one that is of `have`, both of PTX."""
+        """Return an expression of type `have` converted to the type `want`, both of PTX."""
         if have == b"?" and want != b"address":
             raise Untranslated("unreadable", "one of its constraints is a macro that may be more than one string")
         if not have or have == want or want == b"address":
@@ -498,7 +498,7 @@ _RESERVED = frozenset(
 
 
 def _does_something(expression: bytes) -> bool:
-    """Say whether evaluating an expression twice may not be the same as once: it changes something, or calls."""
+    """Return whether evaluating an expression twice may differ from once: it has a side effect, or a call."""
     text = _CAST.sub(b"", expression)
     return _CHANGE.search(text) is not None or _CALL.search(text) is not None
 
@@ -521,14 +521,14 @@ def _leaves(value: Value) -> Iterator[Value]:
 
 
 def _with(call: bytes, before: Sequence[bytes], after: Sequence[bytes]) -> bytes:
-    """Put arguments in front of those of a call, and behind them."""
+    """Return a call with arguments before and after the given ones."""
     name, _, rest = call.partition(b"(")
     inside = rest[:-1]
     return name + b"(" + b", ".join([*before, *([inside] if inside else []), *after]) + b")"
 
 
 def _bracketed(expression: bytes) -> bytes:
-    """Put brackets around an expression with a comma that does not stand in brackets."""
+    """Return an expression in parentheses if it has a comma outside of brackets."""
     depth = 0
     for i in range(len(expression)):
         byte = expression[i : i + 1]

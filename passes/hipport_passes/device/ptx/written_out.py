@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Write asm statements out at the uses of macros that make their text from arguments.
+"""Expand macros that make the text of asm statements from arguments.
 
     #define TWO(op, then, d, a, b) asm(#op ".u32 %0, %1, %2; " #then ".u32 %0, %0, %2;" : "=r"(d) : "r"(a), "r"(b))
 
-What such a macro comes to is known only where it is used: there the statement is put together as the preprocessor does,
-and translated as if it stood there. A macro that is more than the statement, a whole function say, is written out
-whole, with all of its statements; so are the macros that it is used by. It is done for all uses or for none: the macros
-are then used nowhere, and go.
+The text of such a statement is known only at the macro's uses: there it is assembled like by the preprocessor, and
+translated. A macro with more than the statement, for example a whole function, is expanded as a whole, with all of its
+statements; so are the macros that use it. All uses are expanded or none: the macros are then unused, and are removed.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from hipport_passes.device.ptx.statements import Statement, Unreadable, statemen
 from hipport_passes.device.ptx.translate import Place, Translation, translate
 
 _DEFINE = re.compile(rb"#[ \t]*define[ \t]+(\w+)\(([^()]*)\)")
-#: Instructions that lanes carry out together.
+#: Instructions that are collectives.
 TOGETHER = re.compile(rb"(?:shfl|vote|match|redux|elect|bar|barrier)\b")
 _CALL = re.compile(rb"\s*\(")
 _NAME = re.compile(rb"#[ \t]*define[ \t]+(\w+)")
@@ -37,14 +36,14 @@ _LINES = re.compile(rb"\s*\n\s*")
 _COMMENT = re.compile(rb"//|/\*")
 _WORD = re.compile(rb"[A-Za-z_]\w*")
 _TOKEN = re.compile(rb'"(?:\\.|[^"\\])*"|(?P<paste>\s*##\s*)|(?P<made>#\s*(\w+))|(?P<word>\b[A-Za-z_]\w*)')
-#: How much text the uses of a macro may come to, in bytes.
+#: The largest size of a macro's expansions, in bytes.
 _MOST = 1 << 16
 _AROUND = {b"": (b"", b";"), b"{": (b"}", b";}"), b"do{": (b"}while(0)", b";}while(0)", b";}while(0);")}
 
 
 @dataclass(frozen=True)
 class WrittenAsm:
-    """A use of a macro, with its parentheses, and what is put there: `text` for a macro of more than a statement."""
+    """A use of a macro, with its parentheses, and its replacement: `text` if the macro is more than a statement."""
 
     span: Span
     translation: Translation
@@ -54,10 +53,10 @@ class WrittenAsm:
 
 @dataclass(frozen=True)
 class WrittenOut:
-    """By file: the uses that are written out, and the removed macros, by the places of their asm statements.
+    """By file: the expanded uses, and the removed macros, by the places of their asm statements.
 
-    Of several statements in one macro, the first has it, and the others have nothing. `users` are macros that go with
-    them, without statements of their own.
+    If a macro has several statements, it is listed with the first, and the others have an empty span. `users` are
+    macros that are removed with them and have no statements of their own.
     """
 
     uses: Mapping[PurePath, tuple[WrittenAsm, ...]] = field(default_factory=dict)
@@ -66,7 +65,7 @@ class WrittenOut:
 
 
 def _known(project: Project) -> dict[PurePath, WrittenOut]:
-    """The results so far, by the first file of the component."""
+    """Return the cache of results, by the first file of the component."""
     return {}
 
 
@@ -77,10 +76,10 @@ def written_out(
     is_pointer: Callable[[Cpp, int, bytes], bool],
     port: Callable[[Cpp], tuple[bytes, Translation] | None],
 ) -> WrittenOut:
-    """Return what is written out in the files that are connected to `source`.
+    """Return the expansions in the component of `source`.
 
     `left`: whether nothing else can be done with a statement in a macro; `is_pointer`: whether an expression, at a
-    place in a file, is a pointer; `port`: a text with all of its statements replaced, None where one is not.
+    place in a file, is a pointer; `port`: the text with all of its statements replaced, None if one cannot be.
     """
     known = project.fact(_known)
     files = [other for other in project.component(source) if isinstance(other, Cpp)]
@@ -95,7 +94,7 @@ def written_out(
 
 
 class _Writing:
-    """The uses that are written out in files that are connected, and the macros that go by that."""
+    """The expanded uses in a component, and the macros that are removed."""
 
     def __init__(
         self,
@@ -115,7 +114,7 @@ class _Writing:
         return WrittenOut({path: tuple(each) for path, each in self._uses.items()}, self._macros, self._users)
 
     def macros_alone(self) -> dict[bytes, None]:
-        """Write out the macros that need no other one; return the names of those that may."""
+        """Expand the macros that need no other one; return the names of those that may need one."""
         waiting: dict[bytes, None] = {}
         for file in self.files:
             for statement in statements(file, self.project) if b"define" in file.code else ():
@@ -142,7 +141,7 @@ class _Writing:
         return waiting
 
     def macros_together(self, waiting: Iterable[bytes]) -> None:
-        """Write out the macros that are made of others, with those."""
+        """Expand the macros that are made of others, together with those."""
         for names in _together(waiting, definitions(self.files)):
             try:
                 made = list(_through_others(names, self.files, self.port))
@@ -158,7 +157,7 @@ class _Writing:
                         self._users[file.path] = (*self._users.get(file.path, ()), directive)
 
     def _goes(self, file: Cpp, macro: Span, starts: Sequence[int]) -> None:
-        """Have a macro go with the first of its statements, and nothing with the others."""
+        """List a removed macro with the first of its statements, and an empty span with the others."""
         gone = self._macros.setdefault(file.path, {})
         gone |= {start: Span(macro.start, macro.start) for start in starts}
         gone[starts[0]] = macro
@@ -169,7 +168,7 @@ class _Writing:
 
 
 def _together(names: Iterable[bytes], macros: Mapping[bytes, AsmMacro | None]) -> Iterator[frozenset[bytes]]:
-    """Yield the macros that are to be written out, each with those that use it; overlapping sets are joined."""
+    """Yield the macros to expand, each with its users; overlapping sets are joined."""
     users: dict[bytes, set[bytes]] = {}
     for name, macro in macros.items():
         for word in set(_WORD.findall(macro.text)) & macros.keys() if macro is not None else ():
@@ -224,12 +223,12 @@ def _through_others(
             ported = port(Cuda(PurePath("use.cu"), assembled(text, macros)))
             if ported is None:
                 raise Unreadable("one of its statements is not rewritten")
-            # The expanded text is one line; so is what becomes of it.
+            # The expanded text is one line, and so is its port.
             yield source.path, WrittenAsm(use, ported[1], (), _LINES.sub(b" ", ported[0]))
 
 
 def _without_strings(source: Cpp, span: Span) -> bytes:
-    """The text with its comments, and without what is in strings: a comment is blank in the code."""
+    """Return the text with its comments but without the contents of strings: in the code, a comment is blank."""
     text = bytearray(source.text[span.start : span.end])
     for match in re.finditer(rb"\"[^\"]*\"|'[^']*'", source.code[span.start : span.end]):
         text[match.start() : match.end()] = b" " * len(match.group())
@@ -239,7 +238,9 @@ def _without_strings(source: Cpp, span: Span) -> bytes:
 def _use(
     source: Cpp, span: Span, name: bytes, macros: Mapping[bytes, AsmMacro | None]
 ) -> tuple[Span, frozenset[bytes]]:
-    """Return a use of a macro, with its parentheses; of one that is given by its name, the use of what gets it."""
+    """Return a use of a macro, with its parentheses; if the macro is an argument, the use of the macro that receives
+    it.
+    """
     macro = macros.get(name)
     if macro is None:
         raise Unreadable("the macro has several definitions")
@@ -259,7 +260,7 @@ def _use(
 
 
 def assembled(text: bytes, macros: Mapping[bytes, AsmMacro | None]) -> bytes:
-    """Return a text with the macros in the texts of its asm statements replaced. Raises Unexpanded."""
+    """Return a text with the macros in its asm statements expanded. Raises Unexpanded."""
     alone = Cuda(PurePath("use.cu"), text)
     for statement in reversed(list(statements(alone, Project((alone,))))):
         if statement.template.holes:
@@ -291,7 +292,7 @@ def _whole(
     head = _DEFINE.match(statement.source.code, macro.start)
     body = statement.source[Span(head.end(), macro.end)] if head else b""
     lines = re.sub(rb"[ \t]*\\\r?\n", b"\n", body).split(b"\n")
-    # Without the indent that it has in the macro: the first line stands where the macro is used.
+    # Remove the macro's indentation: the first line starts where the macro is used.
     indent = min((len(line) - len(line.lstrip()) for line in lines[1:] if line.strip()), default=0)
     body = b"\n".join([lines[0], *(line[indent:] for line in lines[1:])]).strip()
     if re.search(rb"##\s*__VA_ARGS__|\b__VA_OPT__\b|'\"'|//|/\*", body):
@@ -334,13 +335,13 @@ def _places(statement: Statement, macro: Span, files: list[Cpp]) -> Iterator[tup
 
 
 def _is_whole(statement: Statement, macro: Span) -> bool:
-    """Say whether a macro is nothing but the statement."""
+    """Return whether a macro consists of the statement."""
     head = _DEFINE.match(statement.source.code, macro.start)
     return head is not None and _is_all(statement.source.code, head.end(), macro.end, statement.span)
 
 
 def _is_all(code: bytes, start: int, end: int, statement: Span) -> bool:
-    """Whether a macro is nothing but the statement, perhaps in `do { } while (0)`."""
+    """Return whether a macro consists of the statement, perhaps in `do { } while (0)`."""
     before, behind = (
         b"".join(part.replace(b"\\", b" ").split())
         for part in (code[start : statement.start], code[statement.end : end])
@@ -366,7 +367,7 @@ def _bound(source: Cpp, parameters: list[bytes], given: tuple[Span, ...]) -> dic
 
 
 def _expanded(text: bytes, bound: Mapping[bytes, bytes]) -> bytes:
-    """Return the text of a macro as the preprocessor makes it of what the macro is given."""
+    """Return the text of a macro with the preprocessor's expansion of its arguments."""
 
     def put(match: re.Match[bytes]) -> bytes:
         if match["paste"]:

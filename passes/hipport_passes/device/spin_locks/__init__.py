@@ -2,28 +2,28 @@
 """Keep critical sections inside the loops that wait for their locks.
 
 `while (atomicCAS(lock, 0, 1) != 0); …; atomicExch(lock, 0);` ends on NVIDIA GPUs from sm_70 on, whose threads progress
-independently. On AMD the lanes of a wavefront leave a loop together: the lane with the lock waits behind the loop for
+independently. On AMD the lanes of a wavefront leave a loop together: the lane with the lock waits after the loop for
 the lanes that wait for it to release the lock. With the critical section in the loop, `if (atomicCAS(…) == 0) { …; done
-= true; }`, each iteration lets one lane take the lock, work and release it, and each thread does what it did.
+= true; }`, each iteration lets one lane take the lock, work and release it, and each thread does the same as before.
 
-It is not enough that the section is in the loop in the source: clang sees that a lane with the lock leaves, and moves
-the section behind the loop again (clang 15 and 21, from -O1, seen in the assembly). `hipport::opaque()` hides from it
-that the lane leaves. Loops that programs wrote this way for old GPUs need just that. Fences are added where a lock has
-none: without them neither vendor promises that one owner sees what the last one wrote.
+Moving the section into the loop in the source is not enough: clang sees that the lane with the lock leaves, and moves
+the section behind the loop again (clang 15 and 21, from -O1, seen in the assembly). `hipport::opaque()` hides from
+clang that the lane leaves. Loops that programs wrote this way for old GPUs need only that. Fences are added where a
+lock has none: without them neither vendor guarantees that one owner sees the writes of the last one.
 
-If functions take and release a lock (`lock.lock(); …; lock.unlock();`), by trying or by a ticket
-(`while (serving != ticket);`), the lanes take turns. If one lane takes it for its warp
-(`if (lane == 0) lock(); __syncwarp(); …; if (lane == 0) unlock();`), two warps share a wavefront of 64 lanes, and the
-warps take turns, for review: the lanes of a warp have to reach it together.
+If functions take and release a lock (`lock.lock(); …; lock.unlock();`), by trying or by a ticket (`while (serving !=
+ticket);`), the lanes take turns. If one lane takes it for its warp (`if (lane == 0) lock(); __syncwarp(); …; if (lane
+== 0) unlock();`), two warps share a wavefront of 64 lanes, and the warps take turns; this is REVIEW, because the lanes
+of a warp have to reach it together.
 
 Left alone: locks that one thread of a block takes, and loops that compare and swap without holding anything. Reported:
-locks that are released out of sight, that are left by `return` or `break`, or that are held where all lanes have to
-converge; macros that wait for a lock; lanes that each wait for a flag of their own, which a lane of their own wavefront
-may have to set; and waits for shared memory.
+locks whose release is not visible, whose section is left by `return` or `break`, or that are held where all lanes have
+to converge; macros that wait for a lock; lanes that each wait for a flag of their own, which a lane of their own
+wavefront may have to set; and waits for shared memory.
 
-A loop in which lanes go on only when they see flags of others raised (`while (at < end) if (done[column[at]]) at++;`),
-and behind which they raise their own, is such a wait too. If a flag is for a warp, warps take turns, for review: the
-second of a wavefront of 64 lanes may wait for the first, as warps of lower number start no later.
+A loop in which lanes progress only when flags of other lanes are set (`while (at < end) if (done[column[at]]) at++;`),
+and after which they set their own, is such a wait too. If a flag is for a warp, warps take turns; this is REVIEW: the
+second warp of a wavefront of 64 lanes may wait for the first, because warps with lower numbers start no later.
 
 Of all other loops, in functions, macros and recursions too, those are reported that a lane leaves only when memory
 changes which another lane of its wavefront may store to later. Waits for other blocks, for other wavefronts, and for
@@ -86,7 +86,7 @@ _FIXED = re.compile(rb"[\s()]*(?:\d+[uUlL]*|true|false|[A-Z][A-Z0-9_]*)[\s()]*")
 
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
-    """Yield a finding per loop that waits for a lock, for a flag of a lane's own, or for lanes of its wavefront."""
+    """Yield a finding per loop that waits for a lock, for a flag per lane, or for lanes of its own wavefront."""
     kernels = Kernels.of(project)
     loops = WavefrontLoops.of(source, project, kernels).among(source)
     covered: list[Span] = []
@@ -107,8 +107,8 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
 def _by_form(
     source: Cpp, project: Project, kernels: Kernels, waiting: Sequence[Found], covered: list[Span]
 ) -> Iterator[Finding]:
-    """Yield the findings on loops of the forms that are known; `covered` gets what they have a say on."""
-    # Who draws a number waits for it, where there are such locks.
+    """Yield the findings on loops of known forms; `covered` receives the spans of the loops that they decide."""
+    # In programs with ticket locks, a function that draws a number waits for it.
     takers = kernels.transitive_callers(source, _DRAWS if project.union_over(source, _draws_numbers) else ATOMICS)
     watched = frozenset(_VOLATILE.findall(source.code))
     for function in kernels.functions(source):
@@ -118,16 +118,16 @@ def _by_form(
         code = source.code[function.node.start_byte : function.body.end_byte]
         polls = _POLLS.search(code) or b"__shared__" in code or not takers.isdisjoint(function.called)
         polls = polls or not project.union_over(source, readers_of).isdisjoint(function.called)
-        # There may be volatile variables of the whole file in it.
+        # The code may use volatile variables of the file.
         if not polls and (not watched or watched.isdisjoint(NAME.findall(code))):
             continue
         for loop in loops_in(function):
             findings = list(_of_loop(function, loop, kernels, project)) or list(
                 progress(function, loop, kernels, project)
             )
-            # What is compared is looked at last: it takes the longest.
+            # Uniformity is computed last, because it is expensive.
             if findings and kernels.one_thread(function, loop):
-                # Of a lock: the thread that takes it gives it back.
+                # A lock is no problem for one thread, because the thread that takes it releases it.
                 alone, findings = all(each.kind in ("lock", "loop") for each in findings), []
             else:
                 alone = False
@@ -150,13 +150,13 @@ def _by_form(
 
 
 def _is_fine(loop: Node, waiting: Sequence[Found]) -> bool:
-    """Whether a loop waits, and for nothing that a lane of the wavefront stores."""
+    """Return whether a loop waits, but only for memory that no lane of its wavefront stores to."""
     inside = [each for each in waiting if loop.start_byte <= each.condition.start < loop.end_byte]
     return bool(inside) and all(each.is_fine and not each.early for each in inside)
 
 
 def _is_understood(function: Function, loop: Node, kernels: Kernels) -> bool:
-    """Whether a loop is left as it is because what calls its function is changed."""
+    """Return whether a loop stays unchanged because the callers of its function change."""
     if waits_for(function, loop) is not None:
         return not kernels.one_thread(function, loop)
     return bool(ticket(function, loop)) and all_in_turns(function, kernels)
@@ -175,7 +175,7 @@ def _of_macros(source: Cpp, kernels: Kernels, project: Project) -> Iterator[Find
         for call in _TAKES.finditer(source.code, define.end(), directive.end):
             given = [source.code[each.start : each.end] for each in source.arguments(call.end() - 1) or ()]
             wanted = given[1:] if len(given) == (3 if call[1] == b"atomicCAS" else 2) else []
-            # What is compared with a value that was loaded is an update; what puts a 0 there gives a lock back.
+            # A swap that compares with a loaded value is an update; one that stores 0 releases a lock.
             if not wanted or not all(map(_FIXED.fullmatch, wanted)) or ZERO.fullmatch(wanted[-1].strip(b" ()\t\r\n")):
                 continue
             if _used_by_many(define[1], source, kernels, project):
@@ -192,7 +192,7 @@ def _of_macros(source: Cpp, kernels: Kernels, project: Project) -> Iterator[Find
 
 
 def _used_by_many(name: bytes, source: Cpp, kernels: Kernels, project: Project) -> bool:
-    """Whether a macro is used on the device, and not by one thread of a block alone."""
+    """Return whether a macro is used on the device, and not only by one thread of a block."""
     uses = re.compile(rb"\b" + name + rb"\b")
     for other in project.component(source):
         if not isinstance(other, Cpp) or not uses.search(other.code):
@@ -264,7 +264,7 @@ def _of_loop(function: Function, loop: Node, kernels: Kernels, project: Project)
         if not reason:
             return
     if not gives_back_a_lock(function):
-        # The callers give it back, who may have been ported.
+        # The callers release it, and may have been ported.
         calls = kernels.callers(function)
         reasons = [(call, turns(call, kernels)[0]) for call in calls]
         if calls and not any(reason for _, reason in reasons):
@@ -317,7 +317,7 @@ def _by_goto(function: Function, kernels: Kernels) -> Iterator[Finding]:
 
 
 def _of_calls(function: Function, kernels: Kernels, project: Project) -> Iterator[Finding]:
-    """Find where a function takes a lock by waiting for it, and another gives it back."""
+    """Find calls of a function that waits for a lock and takes it, if another function releases it."""
     done: set[Edit] = set()
     for call in function.calls():
         if is_lock(call, kernels):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lanes that wait for flags which others raise: those of their own wavefront may be among them."""
+"""Lanes that wait for flags which other lanes set, perhaps lanes of their own wavefront."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 ATOMIC = re.compile(rb"atomic\w*")
-# Short functions of a program's own, which return what is at a pointer now, or set it.
+# Short functions of the program that return the current value at a pointer, or set it.
 _NOW = rb"\bvolatile\b|\batomic\w+|__ldc[gv]|\bld\w*_(?:acquire|relaxed)|__hip_atomic_load|\bload\w*\s*\("
 _NAME_BEFORE = re.compile(rb"\w+\s*\Z")
 _THEN = rb"\bvolatile\b|\batomic\w+|__stcg|__stwt|\bst\w*_(?:release|relaxed)|__hip_atomic_store|\bstore\w*\s*\("
-# Words without which there is none of those.
+# Words without which there is no such function.
 _LOADS = re.compile(rb"volatile|atomic\w+|\w*__ldc[gv]\w*|ld\w*_(?:acquire|relaxed)\w*|\w*__hip_atomic_load\w*|load\w*")
 _STORES = re.compile(
     rb"volatile|atomic\w+|\w*__st(?:cg|wt)\w*|st\w*_(?:release|relaxed)\w*|\w*__hip_atomic_store\w*|store\w*"
@@ -36,7 +36,7 @@ _WRITER = re.compile(rb"void(?<!\wvoid)\s+" + _SHORT % _THEN + rb"\}")
 
 
 def progress(function: Function, loop: Node, kernels: Kernels, project: Project) -> Iterator[Finding]:
-    """Find a loop that lanes get on in only as flags are raised, if they raise flags of their own behind it."""
+    """Find a loop in which lanes progress only as flags are set, if they set flags of their own after it."""
     condition, body = loop.child_by_field_name("condition"), loop.child_by_field_name("body")
     if body is None:
         return
@@ -84,7 +84,7 @@ def progress(function: Function, loop: Node, kernels: Kernels, project: Project)
 
 
 def _guarded(test: Node, body: Node) -> Span | None:
-    """Return the code that only an `if` allows: its branch, or the statements after a `continue`."""
+    """Return the code that runs only under an `if`: its branch, or the statements after a `continue`."""
     branch = test.child_by_field_name("consequence")
     if branch is None:
         return None
@@ -95,7 +95,7 @@ def _guarded(test: Node, body: Node) -> Span | None:
 
 
 def _gets_on_by(function: Function, loop: Node, condition: Node | None, guarded: Span) -> bool:
-    """Whether all that brings a loop nearer to its end is done in `guarded`."""
+    """Return whether every step towards the end of a loop is in `guarded`."""
     names = set(NAME.findall(function.text(condition))) if condition is not None else set()
     first = loop.child_by_field_name("initializer")
     steps = [
@@ -112,7 +112,7 @@ def _gets_on_by(function: Function, loop: Node, condition: Node | None, guarded:
 
 
 def _looked_at(function: Function, asked: Node, loop: Node, readers: frozenset[bytes]) -> Iterator[tuple[bytes, Node]]:
-    """Yield the arrays, and the places in them, that a condition looks at while others may change them."""
+    """Yield the arrays, and the indices in them, that a condition reads while others may change them."""
     texts = [asked]
     for node in nodes(asked):
         if node.type == "identifier":
@@ -136,7 +136,7 @@ def _looked_at(function: Function, asked: Node, loop: Node, readers: frozenset[b
 
 
 def _raised_behind(function: Function, loop: Node, base: bytes, project: Project) -> tuple[Node, Node] | None:
-    """Return where the array `base` is written behind a loop, and the index there."""
+    """Return where the array `base` is written after a loop, and the index there."""
     writers = project.union_over(function.source, _writers)
     for node in nodes(function.body):
         if node.start_byte < loop.end_byte:
@@ -157,14 +157,14 @@ def _raised_behind(function: Function, loop: Node, base: bytes, project: Project
 def _of_a_warp(
     function: Function, loop: Node, raised: Node, index: Node, kernels: Kernels
 ) -> tuple[str, tuple[Edit, ...]]:
-    """Return why warps cannot pass one after the other from a loop to where a flag is raised, or the edits."""
+    """Return why warps cannot pass one by one from a loop to the place where a flag is set, or the edits."""
     if b"hipport::native::" in function.text(function.body):
         return "the whole wavefront is the warp here, and its lanes set flags of their own", ()
     if any(TURNS.search(function.text(each.statement).partition(b"{")[0]) for each in function.conditions(loop)):
         return "", ()
     if kernels.agreement(function, index) < 32:
         return "lanes of one warp set flags of their own", ()
-    # In what order a wavefront takes the branches of a condition, nobody says.
+    # The order in which a wavefront takes the branches of a condition is undefined.
     first = loop
     for each in function.conditions(loop):
         branches = each.statement.type == "if_statement" and each.statement.child_by_field_name("alternative")
@@ -178,7 +178,7 @@ def _of_a_warp(
         statements.append(following)
     last = statements[-1]
     section = Span(first.start_byte, last.end_byte)
-    # A lane that returns has had its turn.
+    # A lane that returns has completed its turn.
     why = fixed(function, statements, kernels, BLOCK_TOGETHER, returns=True)
     why = why or used_behind(function, section, last)
     return (why, ()) if why else ("", in_turns(function.source, first, last, b"warp_by_warp"))
@@ -202,12 +202,12 @@ def _place(function: Function, node: Node) -> tuple[bytes, Node] | None:
 
 
 def readers_of(source: Cpp) -> frozenset[bytes]:
-    """Functions that return what a pointer of theirs is at now, and change nothing."""
+    """Return the functions that return the current value at a pointer, and change nothing."""
     code = source.code
     found = set()
     done = 0
     for load, _ in source.names(_LOADS):
-        # Braces with no others in them; in front of those, parentheses with no others in them.
+        # Braces without nested ones; before them, parentheses without nested ones.
         opening = code.rfind(b"{", done, load.start)
         bracket = code.rfind(b"(", 0, opening)
         if opening < 0 or bracket < 0 or code.find(b"}", opening, load.start) >= 0:
@@ -221,18 +221,18 @@ def readers_of(source: Cpp) -> frozenset[bytes]:
 
 
 def _writers(source: Cpp) -> frozenset[bytes]:
-    """Functions that set what a pointer of theirs is at."""
+    """Return the functions that set the value at a pointer."""
     found = _WRITER.finditer(source.code) if source.matched(_STORES) else ()
     return frozenset(match["name"] for match in found)
 
 
 def for_the_block(function: Function, loop: Node) -> Iterator[Finding]:
-    """A wait for shared memory, which only another thread of the block ends: maybe one of the same wavefront."""
+    """Find a wait for shared memory, which only another thread of the block ends, perhaps of the same wavefront."""
     condition, body = loop.child_by_field_name("condition"), loop.child_by_field_name("body")
     if condition is None or body is None or WAITS.fullmatch(function.text(body)) is None:
         return
     if waits_for(function, loop) is not None:
-        return  # for a lock
+        return  # It waits for a lock.
     head = function.source.code[function.node.start_byte : function.body.end_byte]
     for node in nodes(condition):
         if node.type == "identifier" and re.search(rb"\b__shared__\b[^;(){}=]*\b" + function.text(node) + rb"\b", head):
@@ -248,9 +248,9 @@ def for_the_block(function: Function, loop: Node) -> Iterator[Finding]:
 
 
 def own_flag(function: Function, condition: Node, kernels: Kernels, readers: frozenset[bytes]) -> bool:
-    """Whether the lanes of a wavefront look at different places in memory, which others change, or for other values.
+    """Return whether the lanes of a wavefront wait for different places in shared state, or for different values.
 
-    `readers` are functions that return what is at a pointer.
+    `readers` are functions that return the value at a pointer.
     """
     for node in nodes(condition):
         if node.type == "binary_expression":
@@ -282,6 +282,6 @@ def own_flag(function: Function, condition: Node, kernels: Kernels, readers: fro
             if name in readers and given and kernels.may_differ(function, given[0], 64):
                 return True
             if name.startswith(b"atomic") and given and kernels.may_differ(function, given[0], 64):
-                # A compare-and-swap with what was loaded changes the place itself.
+                # A compare-and-swap with a loaded value changes the place itself.
                 return not changes(function, given)
     return False

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Have the lanes that wait for a lock pass one after the other: the edits, and what stands in their way."""
+"""Make the lanes that wait for a lock pass one by one: the edits, and the obstacles."""
 
 from __future__ import annotations
 
@@ -35,29 +35,29 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 _FENCE = re.compile(rb"\s*__threadfence(?:_block|_system)?\s*\(\s*\)\s*;\s*")
-# What all lanes of a warp or block have to come to.
+# Operations that all lanes of a warp or block must reach.
 _TOGETHER = re.compile(rb"(?i)\w*(?:sync|barrier|shfl|ballot)\w*|__(?:any|all|activemask)")
 BLOCK_TOGETHER = re.compile(rb"__syncthreads\w*|syncthreads_\w+|sync|\w*barrier\w*")
 TURNS = re.compile(rb"hipport::(?:one_by_one|warp_by_warp)\b")
-# `lane == 0`, and what a lane's number in its warp is made of.
+# `lane == 0`, and the computation of a lane's number in its warp.
 _EQUAL = re.compile(rb"\(*([^=!<>|]+?)\)*==\d+\)*")
 _LANE = re.compile(rb"(?i)threadIdx\.x(?:%|&)|\blane_?id\(")
 _STATEMENTS = frozenset(("expression_statement",))
 _STEP = b"    "
-# In front of a line that is not empty, nor a directive.
+# The start of a line that is neither empty nor a directive.
 _LINE_START = re.compile(rb"(?:\r\n|\n|\r)(?=[ \t]*[^\s#])")
 
 
 def all_in_turns(function: Function, kernels: Kernels) -> bool:
-    """Whether all callers of the function that takes a lock do so in turns, or will."""
+    """Return whether all callers of the function that takes a lock take turns, or will after the edits."""
     calls = kernels.callers(function)
     return bool(calls) and not any(turns(call, kernels)[0] for call in calls)
 
 
 def turns(call: Call, kernels: Kernels) -> tuple[str, tuple[Edit, ...]]:
-    """Return why lanes cannot pass one by one from a call that takes a lock to what gives it back, or the edits.
+    """Return why lanes cannot pass one by one from a call that takes a lock to its release, or the edits.
 
-    Neither, where nothing need be done.
+    Neither if no change is needed.
     """
     function, source = call.function, call.function.source
     if kernels.one_thread(function, call.node) or any(
@@ -65,7 +65,7 @@ def turns(call: Call, kernels: Kernels) -> tuple[str, tuple[Edit, ...]]:
     ):
         return "", ()
     lock = object(function, call.node)
-    # The statement that has it, and perhaps another way to take it in the other branch.
+    # The statement that contains the call, perhaps with another way to take the lock in its other branch.
     first: Node | None = call.node
     last = None
     while first is not None and first != function.body:
@@ -110,7 +110,7 @@ def in_turns(source: Cpp, first: Node, last: Node, whose: bytes) -> tuple[Edit, 
 def taken_for_others(
     function: Function, loop: Node, gives_back: Callable[[Node], bool]
 ) -> tuple[Node | None, Node | None]:
-    """Return the `if` in which a lock is waited for, and the statement behind it in which it is given back."""
+    """Return the `if` with the wait for a lock, and the statement after it with its release."""
     first: Node | None = loop
     while first is not None and first != function.body:
         if first.type == "if_statement" and first.parent is not None and first.parent.type == "compound_statement":
@@ -125,20 +125,22 @@ def taken_for_others(
 
 
 def by_warps(function: Function, first: Node, last: Node, kernels: Kernels) -> tuple[str, tuple[Edit, ...]]:
-    """Return why warps cannot pass one after the other from `first`, where one lane takes a lock for the others of its
-    warp, to `last`, where it gives it back; or the edits. Neither, where they do so already."""
+    """Return why warps cannot pass one by one from `first` to `last`, or the edits; neither if they already do.
+
+    In `first` one lane takes a lock for the others of its warp, and in `last` it releases it.
+    """
     others = "some lanes take it for other lanes"
     source = function.source
     conditions = [each.child_by_field_name("condition") for each in (first, last)]
     if last.type != "if_statement" or last.child_by_field_name("alternative") is not None:
         return others, ()
     texts = {b"".join(function.text(each).split()) for each in conditions if each is not None}
-    # Where a warp is the whole wavefront, there is one.
+    # If a warp is the whole wavefront, no other warp shares it.
     if len(texts) != 1 or None in conditions or b"hipport::native::" in function.text(function.body):
         return others, ()
     if any(TURNS.search(function.text(each.statement).partition(b"{")[0]) for each in function.conditions(first)):
         return "", ()
-    # More than one lane that waits would hold up the one that has it, turns or not.
+    # If more than one lane waits, they would block the owner even with turns.
     tested = _EQUAL.fullmatch(next(iter(texts)))
     if tested is None:
         return others, ()
@@ -181,7 +183,7 @@ def fixed(
     together: re.Pattern[bytes] = _TOGETHER,
     returns: bool = False,
 ) -> str:
-    """Return why a critical section cannot be put into a loop, if so; `returns` says that lanes may return from it."""
+    """Return why a critical section cannot be put into a loop; `returns`: lanes may return from it."""
     source = function.source
     for node in statements:
         line = node.start_point[0] + 1
@@ -202,7 +204,7 @@ def fixed(
 
 
 def used_behind(function: Function, section: Span, last: Node) -> str:
-    """Return that something declared in a critical section is used behind it, if so."""
+    """Return a reason if a declaration in a critical section is used after it."""
     parent = last.parent
     if parent is None:
         return "it is released elsewhere"
@@ -221,7 +223,7 @@ def _deeper(source: Cpp, start: int, end: int) -> list[Edit]:
 def kept_around(
     function: Function, loop: Node, condition: Node | None, body: Node, acquire: Acquire, kernels: Kernels
 ) -> tuple[str, tuple[Edit, ...]]:
-    """Return the edits that put what follows the loop, up to the unlock, into it; or why that cannot be done."""
+    """Return the edits that put the code after the loop, up to the unlock, into it; or the obstacle."""
     source = function.source
     taken = when_taken(function, condition, acquire)
     if taken is None:
@@ -252,7 +254,7 @@ def kept_around(
         done += b"_"
     fence = b"__threadfence();"
     indent = source.indent(loop.start_byte)
-    # The lines of the loop, of the `if` in it, and of the critical section; or all on one line.
+    # The lines of the loop, of the `if` in it, and of the critical section; or all of them on one line.
     steps = [b" "] * 3 if indent is None else [source.newline + indent + each for each in (b"", _STEP, 2 * _STEP)]
     opening = (
         b"for (bool " + done + b" = false; !hipport::opaque(" + done + b");)" + steps[1] + b"if (" + taken + b") {"
@@ -279,7 +281,7 @@ def kept_around(
         ahead = source.indent(following.start_byte)
         apart = b" " if ahead is None else source.newline + ahead + (2 * _STEP if indent is not None else b"")
         at = Span(following.start_byte, following.start_byte)
-        # At the start of a line both are one.
+        # At the start of a line both edits are one.
         edits.append(Edit(at, (2 * _STEP if any(each.span == at for each in deeper) else b"") + fence + apart))
         deeper = [each for each in deeper if each.span != at]
     edits += deeper
@@ -295,7 +297,7 @@ def _declaration(function: Function, variable: Variable) -> Node | None:
 
 
 def _without(function: Function, variable: Variable, loop: Node) -> list[Edit]:
-    """Return the edit that drops the declaration of a variable that a loop alone has used, and no other."""
+    """Return the edit that removes the declaration of a variable that only a loop has used."""
     declaration = _declaration(function, variable)
     if declaration is None or len(declaration.children_by_field_name("declarator")) != 1:
         return []
@@ -313,7 +315,7 @@ def _without(function: Function, variable: Variable, loop: Node) -> list[Edit]:
 def kept_inside(
     function: Function, loop: Node, condition: Node | None, body: Node, kernels: Kernels, project: Project
 ) -> Iterator[Finding]:
-    """Find a loop with the critical section in it, which the compiler may take out again."""
+    """Find a loop that contains its critical section, which the compiler may move out again."""
     source = function.source
     for call in calls_in(body):
         if innermost_loop(call) != loop:
@@ -372,9 +374,10 @@ def kept_inside(
 
 
 def _by_flag(function: Function, loop: Node, condition: Node | None, body: Node, breaks: list[Node]) -> list[Edit]:
-    """Return the edits that let an endless loop end by a flag in its condition instead of by `break`.
+    """Return the edits that end an endless loop by a flag in its condition instead of by `break`.
 
-    All turns then end at one place, so that the compiler cannot make two loops of it, one that waits in the other.
+    All iterations then end at one place, so that the compiler cannot split it into nested loops, of which one waits in
+    the other.
     """
     endless = condition is None or bare(function.text(condition)) in (b"true", b"1")
     if not endless or loop.type == "do_statement" or any(each.prev_named_sibling is None for each in breaks):
@@ -398,7 +401,7 @@ def _is_opaque(function: Function, name: Node) -> bool:
 
 
 def _behind(function: Function, node: Node, acquire: Acquire, kernels: Kernels) -> bool:
-    """Whether a `break` stands right behind the unlock, and may be taken to be certain."""
+    """Return whether the unlock precedes a `break`, which then counts as certain."""
     before = node.prev_named_sibling
     while before is not None:
         if releases(function, before, acquire) or unlocks(function, before, acquire.lock, kernels):
@@ -408,7 +411,7 @@ def _behind(function: Function, node: Node, acquire: Acquire, kernels: Kernels) 
 
 
 def _leaves(node: Node, returns: bool = False) -> bool:
-    """Whether control may go from inside a statement to somewhere else than behind it, `return` apart if `returns`."""
+    """Return whether control may leave a statement other than at its end; a `return` does not count if `returns`."""
     for each in nodes(node):
         if returns and each.type == "return_statement":
             continue

@@ -14,40 +14,40 @@ from hipport.core.edits import Span
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-# Functions, and methods of atomic objects.
+# Functions, and methods of atomic objects, that may take a lock.
 METHODS = re.compile(rb"exchange|compare_exchange_(?:strong|weak)|test_and_set")
 ATOMICS = re.compile(rb"atomic(?:CAS|Exch)(?:_block|_system)?|" + METHODS.pattern)
 _GIVES = re.compile(rb"store|clear|exchange")
 _LOOPS = frozenset(("while_statement", "do_statement", "for_statement"))
-# What a loop that only waits may do, and what orders memory.
+# The body of a loop that only waits, and operations that order memory.
 WAITS = re.compile(
     rb"(?:\s|[;{}]|(?:hipport::)?(?:__)?(?:nanosleep|builtin_amdgcn_s_sleep|threadfence\w*)\s*\([^()]*\)\s*;)*"
 )
-# Looking at the lock until it seems free, before trying again.
+# Reads of the lock until it seems free, before the next attempt.
 LOOKS = re.compile(rb"\bwhile\s*\((?:[^(){};=]|[!=]=|\([^(){};=]*\))*\)\s*(?:;|\{[\s;]*\})")
 SLEEP = re.compile(rb"(?:__)?(?:nanosleep|builtin_amdgcn_s_sleep)")
 ZERO = re.compile(rb"\s*(?:0[uU]?|false|\w*(?i:free|unlocked|available|open))\s*")
 LOOP = re.compile(rb"\b(?:while|for|do)\b")
-#: By what a lock may be taken that `ATOMICS` has not; what adds counts or draws a number.
+#: Other operations that may take a lock than `ATOMICS`; additions count or draw a number.
 _OTHER_SWAPS = re.compile(rb"atomic(?:Inc|Dec|Max|Min|Xor|Or|And|Sub)(?:_block|_system)?")
 _TAKES_NUMBER = re.compile(rb"\s*atomic(?:Add|Inc)(?:_block|_system)?\s*\(")
 NAME = re.compile(rb"[A-Za-z_]\w*")
-#: What neither a free nor a taken lock has.
+#: A value that neither a free nor a taken lock has.
 _NEITHER = b"2000000011"
 
 
 class Acquire(NamedTuple):
-    """A call that takes `lock`, which is the code of a pointer without white space, unless it is taken."""
+    """A call that takes the lock `lock` unless it is taken; `lock` is the code of a pointer without white space."""
 
     call: Node
     lock: bytes
-    free: bytes  #: what the call returns if the lock was free
-    #: Whether the loop is left for whatever is not what a taken lock has, and not for what a free one has.
+    free: bytes  # the result of the call if the lock was free
+    #: Whether any value but that of a taken lock ends the loop, while that of a free lock does not.
     two_valued: bool = False
 
 
 def waits_for(function: Function, loop: Node) -> Acquire | None:
-    """Return the lock that a loop does nothing but wait for; it may wait longer each time."""
+    """Return the lock that a loop only waits for; its waits may get longer."""
     condition, body = loop.child_by_field_name("condition"), loop.child_by_field_name("body")
     acquire = acquire_in(function, condition) if condition is not None and loop.type != "for_statement" else None
     if acquire is None and condition is not None and loop.type != "for_statement":
@@ -60,12 +60,12 @@ def waits_for(function: Function, loop: Node) -> Acquire | None:
         return None
     text = function.text(body)
     if METHODS.fullmatch(called_name(acquire.call, function.source.code)) and not acquire.free:
-        # What was expected is set again each time.
+        # The expected value is set again in each iteration.
         expected = re.escape(function.text(arguments(acquire.call)[0]))
         text = re.sub(rb"\b" + expected + rb"\s*=\s*(?:\w+|\{\s*\w*\s*\})\s*;", b"", text)
     if WAITS.fullmatch(LOOKS.sub(b"", text)):
         return acquire
-    # `while (atomicCAS(&table[slot], EMPTY, key) != EMPTY) slot = …;` looks for a place.
+    # `while (atomicCAS(&table[slot], EMPTY, key) != EMPTY) slot = …;` searches for a place.
     names = set(NAME.findall(function.text(acquire.call)))
     changed = {
         each.variable.name for each in function.locals.assignments if contains(body, each.node) and not each.declares
@@ -75,7 +75,9 @@ def waits_for(function: Function, loop: Node) -> Acquire | None:
 
 
 def swaps_otherwise(function: Function, condition: Node) -> str:
-    """Return the atomic operation other than those of locks that a condition changes something by; empty for none."""
+    """Return the atomic operation with which a condition changes memory, if it is none of locks; empty if there is
+    none.
+    """
     for call in calls_in(condition):
         name, given = called_name(call, function.source.code), arguments(call)
         if _OTHER_SWAPS.fullmatch(name) and given:
@@ -99,7 +101,7 @@ def _by_bits(function: Function, condition: Node) -> Acquire | None:
 
 
 def _taken_in_body(function: Function, loop: Node) -> Acquire | None:
-    """Return the lock of a loop that tries for it in its body, and is left when it has it: by `break` or a variable."""
+    """Return the lock of a loop that tries to take it in its body, and ends by `break` or a variable once it has it."""
     body = loop.child_by_field_name("body")
     if body is None or (loop.type == "for_statement" and loop.child_by_field_name("update") is not None):
         return None
@@ -120,14 +122,14 @@ class _Unknown(Exception):
 
 
 def _number(text: bytes) -> bytes:
-    """A literal without its suffix."""
+    """Return a literal without its suffix."""
     return text.rstrip(b"uUlL") if text[:1].isdigit() else text
 
 
 def _turn(function: Function, loop: Node, acquire: Acquire, result: bytes) -> bool | None:
-    """Whether an iteration of a loop is its last if trying for the lock gives `result`; None if that is not known.
+    """Return whether an iteration is the last if the attempt to take the lock gives `result`; None if unknown.
 
-    The turn does nothing else, and there is one.
+    The iteration does nothing else, and it takes place.
     """
     known: dict[bytes, bytes] = {}
     condition, body = loop.child_by_field_name("condition"), loop.child_by_field_name("body")
@@ -146,7 +148,7 @@ def _turn(function: Function, loop: Node, acquire: Acquire, result: bytes) -> bo
             if text in known:
                 return known[text]
             if variable is None:
-                return text  # a constant
+                return text  # A constant.
             before = function.locals.last(variable, loop)
             if before is not None and len(before.values) == 1:
                 return value(before.values[0])
@@ -167,13 +169,13 @@ def _turn(function: Function, loop: Node, acquire: Acquire, result: bytes) -> bo
     def truth(node: Node) -> bool:
         text = value(node)
         if text == result and not text[:1].isdigit() and text != acquire.free:
-            return True  # What a lock that is taken has is not 0.
+            return True  # The value of a taken lock is not 0.
         if not text.lstrip(b"-").isdigit():
             raise _Unknown
         return int(text) != 0
 
     def leaves(node: Node) -> bool | None:
-        """Whether a statement leaves the loop, or (False) the turn; None if what is behind it is next."""
+        """Return whether a statement leaves the loop, or (False) the iteration; None if the next statement follows."""
         if node.type in ("compound_statement", "else_clause"):
             for each in node.named_children:
                 left = leaves(each)
@@ -204,7 +206,7 @@ def _turn(function: Function, loop: Node, acquire: Acquire, result: bytes) -> bo
 
     try:
         if loop.type != "do_statement" and condition is not None and not truth(condition):
-            return None  # There may be no turn.
+            return None  # The loop may have no iteration.
         left = leaves(body) if body is not None else None
         return left if left else condition is not None and not truth(condition)
     except _Unknown:
@@ -212,7 +214,7 @@ def _turn(function: Function, loop: Node, acquire: Acquire, result: bytes) -> bo
 
 
 def gives_back_a_lock(function: Function) -> bool:
-    """Whether the function gives a lock back, whatever else it does."""
+    """Return whether the function releases a lock, whatever else it does."""
     text = function.text(function.body)
     for each in function.calls(_GIVES):
         if _method_of(function, each.node) and (
@@ -250,7 +252,7 @@ def ticket(function: Function, loop: Node) -> bytes:
 
 
 def _serves(function: Function, name: bytes) -> bool:
-    """Whether the function lets the next number continue, `atomicAdd(&serving, 1)` or `serving++`."""
+    """Return whether the function lets the next number continue, `atomicAdd(&serving, 1)` or `serving++`."""
     text, word = function.text(function.body), re.escape(name) + rb"\b\s*(?:\[[^\]]*\]\s*)?"
     added = rb"\batomicAdd(?:_block|_system)?\s*\([&*\w.\->\s()]*?\b" + word + rb",\s*1[uUlL]*\s*\)"
     counted = rb"\b" + word + rb"(?:\+\+|\+=\s*1\s*;)|\+\+[\w.\->]*\b" + word
@@ -258,7 +260,7 @@ def _serves(function: Function, name: bytes) -> bool:
 
 
 def takes(function: Function, tries: bool) -> bool:
-    """Whether the function takes a lock and keeps it, at once or not at all (`tries`), or else after waiting."""
+    """Return whether the function takes a lock and keeps it: in one attempt (`tries`), or else after waiting."""
     if not function.mentions(ATOMICS):
         return not tries and any(ticket(function, loop) for loop in loops_in(function))
     if gives_back_a_lock(function):
@@ -268,7 +270,7 @@ def takes(function: Function, tries: bool) -> bool:
 
 
 def _method_of(function: Function, call: Node) -> bytes:
-    """The code of the object whose method is called, without white space; empty if it is no method."""
+    """Return the code of the object whose method is called, without white space; empty if it is no method."""
     called = call.child_by_field_name("function")
     node = called.child_by_field_name("argument") if called is not None and called.type == "field_expression" else None
     return b"".join(function.text(node).split()) if node is not None else b""
@@ -288,7 +290,7 @@ def is_lock(call: Call, kernels: Kernels) -> bool:
 
 
 def unlocks(function: Function, node: Node, lock: bytes, kernels: Kernels, taker: bytes = b"") -> bool:
-    """Whether `node` gives back the lock that the function `taker` takes."""
+    """Return whether `node` releases the lock that the function `taker` takes."""
     takers = kernels.definitions(function.source, taker) if taker else ()
     numbers = {number for each in takers for loop in loops_in(each) if (number := ticket(each, loop))}
     for call in calls_in(node):
@@ -308,7 +310,7 @@ def bare(text: bytes) -> bytes:
 
 
 def acquire_in(function: Function, node: Node) -> Acquire | None:
-    """Return how `node` takes a lock: with a compare-and-swap of constants, or by putting one there."""
+    """Return how `node` takes a lock: with a compare-and-swap of constants, or by storing a constant."""
     for call in calls_in(node):
         name = called_name(call, function.source.code)
         if not ATOMICS.fullmatch(name):
@@ -318,8 +320,8 @@ def acquire_in(function: Function, node: Node) -> Acquire | None:
             of = _method_of(function, call)
             swaps = name.startswith(b"compare")
             value = given[1:2] if swaps else given[:1] if name == b"exchange" else [b"1"]
-            # `compare_exchange_weak(seen, seen + 1)` makes the new value of the one that was found: it is an update,
-            # unless what is expected is set back to what a free lock has.
+            # `compare_exchange_weak(seen, seen + 1)` computes the new value from the old one: it is an update, unless
+            # the expected value is set back to that of a free lock.
             if swaps and value and set(NAME.findall(given[0])) & set(NAME.findall(value[0])):
                 if of and _set_back(function, given[0], call):
                     return Acquire(call, of, b"")
@@ -330,7 +332,7 @@ def acquire_in(function: Function, node: Node) -> Acquire | None:
         if len(given) != (3 if name.startswith(b"atomicCAS") else 2) or b"++" in given[0] or b"--" in given[0]:
             continue
         free = given[1] if len(given) == 3 else b"0"
-        # What is compared with a value that was loaded is an update, and holds nothing.
+        # A swap that compares with a loaded value is an update, and holds no lock.
         constants = given[1:2] if len(given) == 3 else given[1:]
         if all(_constant(function, each, call) for each in constants) and given[-1] not in (b"0", b"0u", b"false"):
             return Acquire(call, _pointer(given[0]), free)
@@ -338,7 +340,7 @@ def acquire_in(function: Function, node: Node) -> Acquire | None:
 
 
 def _set_back(function: Function, name: bytes, call: Node) -> bool:
-    """Whether the loop around a call sets a variable, and not to what it loads."""
+    """Return whether the loop around a call sets a variable to something else than a loaded value."""
     loop = innermost_loop(call)
     if loop is None:
         return False
@@ -350,7 +352,7 @@ def _set_back(function: Function, name: bytes, call: Node) -> bool:
 
 
 def _pointer(text: bytes) -> bytes:
-    """The code of a pointer, without casts and outer parentheses."""
+    """Return the code of a pointer, without casts and outer parentheses."""
     text = re.sub(rb"^(?:\((?:unsigned|int|volatile|long|uint32_t|u?int)[\w*]*\))+", b"", text)
     while text.startswith(b"(") and text.endswith(b")"):
         text = text[1:-1]
@@ -358,8 +360,8 @@ def _pointer(text: bytes) -> bytes:
 
 
 def _constant(function: Function, text: bytes, at: Node) -> bool:
-    """Whether an expression is the same whenever it is asked: numbers, macros, and variables that are declared so."""
-    text = re.sub(rb"^\((?:unsigned|int|long|uint|u?int\d+_t|\s)+\)", b"", text)  # a cast
+    """Return whether an expression has the same value each time: numbers, macros, and constant variables."""
+    text = re.sub(rb"^\((?:unsigned|int|long|uint|u?int\d+_t|\s)+\)", b"", text)  # A cast.
     if b"[" in text or b"*" in text or b"(" in text or b"->" in text:
         return False
     for name in NAME.findall(text):
@@ -375,7 +377,7 @@ def _constant(function: Function, text: bytes, at: Node) -> bool:
 
 
 def when_taken(function: Function, condition: Node | None, acquire: Acquire) -> bytes | None:
-    """Return the condition under which the lock was taken, from the one under which the loop continues."""
+    """Return the condition under which the lock was taken, given the condition under which the loop continues."""
     source = function.source
     if condition is None or not contains(condition, acquire.call):
         return source[Span(acquire.call.start_byte, acquire.call.end_byte)] + b" == " + acquire.free
@@ -387,7 +389,7 @@ def when_taken(function: Function, condition: Node | None, acquire: Acquire) -> 
     if acquire.free == b"|":
         return b"!(" + source[Span(node.start_byte, node.end_byte)] + b")"
     if not acquire.free and METHODS.fullmatch(called_name(acquire.call, source.code)):
-        # It says whether it was taken.
+        # The result tells whether the lock was taken.
         refused = node.type == "unary_expression" and node.child_by_field_name("argument") == acquire.call
         return source[Span(acquire.call.start_byte, acquire.call.end_byte)] if refused else None
     if node == acquire.call:
@@ -403,7 +405,7 @@ def when_taken(function: Function, condition: Node | None, acquire: Acquire) -> 
 
 
 def releases(function: Function, node: Node, acquire: Acquire) -> bool:
-    """Whether a statement gives the lock back."""
+    """Return whether a statement releases the lock."""
     # `*(volatile int*)lock = 0;`
     text = re.sub(
         rb"^\*\((?:volatile|unsigned|int|uint32_t|long)[\w*]*\*\)", b"*", b"".join(function.text(node).split())
@@ -424,7 +426,7 @@ def releases(function: Function, node: Node, acquire: Acquire) -> bool:
 
 
 def is_look(function: Function, node: Node) -> bool:
-    """Whether an expression is nothing but a look at what other threads change."""
+    """Return whether an expression only reads memory that other threads change."""
     while node.type in ("parenthesized_expression", "cast_expression") and node.named_children:
         node = node.named_children[-1]
     if node.type == "call_expression":
@@ -447,7 +449,7 @@ def changes(function: Function, given: tuple[Node, ...]) -> bool:
 
 
 def is_flag(function: Function, name: Node, body: Node, acquire: Acquire) -> bool:
-    """Whether a variable tells that the lock was taken: it is set to constants, or to what the call says."""
+    """Return whether a variable tells that the lock was taken: it is set to constants, or to the call's result."""
     variable = function.locals.named(function.text(name), name.start_byte)
     given = [
         each

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Loops of any form in which lanes wait for others of their own wavefront, where no other rule has a say."""
+"""Loops of any form in which lanes wait for other lanes of their own wavefront, if no other rule decides them."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from hipport.program.project import Component, Project
 from hipport.syntax.cpp import Cpp
 
 _LOOPS = re.compile(rb"\b%s\b" % one_of("while for do goto").encode())
-# What a loop may look at that others write: atomic operations whose result is used, volatile memory, loads past the
-# caches, and what stands in loops that wait for plain memory.
+# Reads in a loop of memory that others write: atomic operations with used results, volatile memory, loads past the
+# caches, and operations in loops that wait for plain memory.
 _FUNCTIONS, _METHODS, _ATOMICS, _FENCES, _LOADS = (one_of(names).encode() for names in LOOKS)
 _LOOKS = re.compile(
     rb"\bvolatile\b|[^;{}:)\s]\s*(?:\w+\s*::\s*)*"
@@ -43,23 +43,23 @@ _MOST_PLACES = 4
 
 
 class Found(NamedTuple):
-    """A loop that waits: its condition, what it looks at, what stores there too late."""
+    """A loop that waits: its condition, the memory that it reads, and the stores there that come too late."""
 
     condition: Span
     names: tuple[str, ...]
     stores: tuple[At, ...]
     unseen: bool
-    #: Whether other lanes of the wavefront store there before they come to the loop.
+    #: Whether other lanes of the wavefront store there before they reach the loop.
     early: bool
 
     @property
     def is_fine(self) -> bool:
-        """Whether nothing that it waits for comes too late."""
+        """Return whether none of the stores that it waits for comes too late."""
         return not self.stores and not self.unseen
 
 
 class WavefrontLoops:
-    """The loops of files that belong together in which lanes may wait for lanes of their own wavefront."""
+    """The loops of a component in which lanes may wait for lanes of their own wavefront."""
 
     def __init__(self, source: Cpp, kernels: Kernels) -> None:
         self._kernels = kernels
@@ -71,18 +71,18 @@ class WavefrontLoops:
 
     @staticmethod
     def of(source: Cpp, project: Project, kernels: Kernels) -> WavefrontLoops:
-        """Return the loops of the files that `source` belongs to."""
+        """Return the loops in the component of `source`."""
         known = project.component(source).fact(_known)
         if not known:
             known.append(WavefrontLoops(source, kernels))
         return known[0]
 
     def among(self, source: Cpp) -> Sequence[Found]:
-        """Return those of a file, in order."""
+        """Return the loops of a file, in order."""
         return sorted(self._found.get(source.path, {}).values())
 
     def _roots(self, files: Sequence[Cpp]) -> list[Function]:
-        """The kernels that come to a loop that may wait, and functions that nothing is seen to call."""
+        """Return the kernels that reach a loop that may wait, and functions without visible callers."""
         watched = {name for file in files if b"volatile" in file.words for name in _VOLATILE.findall(file.code)}
         every = [function for file in files for function in self._kernels.functions(file)]
         looking = {function for function in every if self._looks(function, watched)}
@@ -96,7 +96,7 @@ class WavefrontLoops:
         roots: dict[Function, None] = {}
         for function in looking:
             roots |= dict.fromkeys(self._above(function))
-        # A loop that looks by itself, by what it calls, or by what it is handed.
+        # A loop that reads such memory itself, through a call, or through a parameter.
         looping = {
             function
             for function in every
@@ -109,7 +109,7 @@ class WavefrontLoops:
         return sorted(found, key=lambda each: (str(each.source.path), each.node.start_byte))
 
     def _loops(self, function: Function) -> bool:
-        """Whether there is a loop in a function, in what a macro of its stands for, or by a call of itself."""
+        """Return whether there is a loop in a function or in the expansion of a macro, or a recursive call."""
         source = function.source
         if _LOOPS.search(source.code, function.body.start_byte, function.body.end_byte):
             return True
@@ -149,7 +149,7 @@ class WavefrontLoops:
         whole = Inlining(proofs.program).of(proofs.program.callee(root))
 
         def told(named: Named) -> Value | None:
-            # Most kernels have no loop that waits: values are asked for only where there is one.
+            # Most kernels have no loop that waits: the value analysis runs only where there is one.
             proofs.run(root)
             return proofs.told(*named)
 
@@ -170,7 +170,7 @@ class WavefrontLoops:
 
 
 def _below(root: Function, by_name: Mapping[bytes, Sequence[Function]]) -> set[Function]:
-    """A function with all that it may call, by names."""
+    """Return a function with all functions that it may call, by names."""
     found, waiting = {root}, [root]
     while waiting:
         for name in waiting.pop().called:
@@ -187,7 +187,7 @@ def _known(component: Component) -> list[WavefrontLoops]:
 
 
 def unnoticed(found: Sequence[Found], source: Cpp, covered: Sequence[Span]) -> Iterator[Finding]:
-    """Yield a finding for each loop that waits and that is not in what is `covered` already."""
+    """Yield a finding for each loop that waits and that is not `covered` already."""
     for each in found:
         at = each.condition
         if each.is_fine or source.ported(at.start) or any(of.start <= at.start < of.end for of in covered):

@@ -5,21 +5,21 @@
 step before, without synchronizing them. AMD's wavefronts do run in lockstep, of 32 and of 64 lanes, but the compiler
 does not know that the program relies on it: `s[tid]` and `s[tid + 8]` are different elements, and unless they are
 volatile it may load the second before it stores the first. `hipport::syncwarp()` keeps accesses on their side of it
-and costs no instruction. It goes in front of each statement that loads a value from a shared array which another lane
+and costs no instruction. It is put in front of each statement that loads a value from a shared array which another lane
 may have stored since the last barrier.
 
 It adds an order among the lanes of a warp and removes none, so it changes no program that does not depend on that
-order. It is SAFE if the code is for the lanes of one warp, under `tid < 32`, by the conditions of its callers or by
-its indices (`tid & 31`): it then gives the order that the code relies on. Volatile accesses without such evidence are
+order. It is SAFE if the code is for the lanes of one warp, under `tid < 32`, by the conditions of its callers or by its
+indices (`tid & 31`): it then gives the order that the code relies on. Volatile accesses without such evidence are
 REVIEW. Exchanges through other arrays are left alone, because nothing shows that they are among the lanes of one warp.
 A macro orders accesses if all its definitions do. A macro that is one step gets the call in front of each use, except
 in front of the first of several in a row; a macro that is several steps gets it between them. A CUDA fence orders the
-accesses of one thread and does not order lanes. Elements of a member are checked if the object lies in shared memory
-or was given some; a called function may store or load any element.
+accesses of one thread and does not order lanes. Elements of a member are checked if the object lies in shared memory or
+received a pointer to some; a called function may store or load any element.
 
 `if (leader) *sum = 0; atomicAdd(sum, x); if (leader) atomicAdd(out, *sum);` relies on lockstep too, in any memory: the
-other lanes may not add before the leader has stored, and the leader may not load before they have added. A call goes
-in front of both, for review, because nothing shows that the lanes that add are of one warp.
+other lanes may not add before the leader has stored, and the leader may not load before they have added. A call is put
+in front of both; this is REVIEW, because nothing shows that the lanes that add are of one warp.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
-    """Yield a finding per function with such steps, and per value that a lane leads atomic operations on."""
+    """Yield a finding per function with such steps, and per value whose leader is one lane among atomic operations."""
     if b"atomic" in source.code:
         yield from _led(source, project)
     if b"[" not in source.code or not project.union_over(source, has_shared) or not concerned(source, project):
@@ -86,7 +86,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         need, header = include(source, project, "warp.h")
         places = sorted({*steps.before.values(), *steps.behind.values()}, key=lambda node: node.start_byte)
         lines = ", ".join(dict.fromkeys(str(_line(source, node)) for node in places))
-        # Each once: what several steps need in front of one statement, or at the end of one body.
+        # Each edit once: several steps may need the call at the same place.
         edits = [edit for node in dict.fromkeys(steps.before.values()) for edit in in_front(source, node)]
         edits += (edit for node in dict.fromkeys(steps.behind.values()) for edit in at_the_end(source, node))
         message = f"hipport::syncwarp() between steps in which lanes read what others stored (lines {lines})"
@@ -105,7 +105,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
 
 
 def _led(source: Cpp, project: Project) -> Iterator[Finding]:
-    """Find what one lane of several stores before their atomic operations and loads behind them."""
+    """Find values that one lane of several stores before their atomic operations and loads after them."""
     for match in LED.finditer(source.code):
         if source.ported(match.start()):
             continue
@@ -139,7 +139,7 @@ def _lambdas(function: Function, kernels: Kernels) -> Iterator[tuple[Node, bool]
 
 
 def _line(source: Cpp, node: Node) -> int:
-    """The line that the user wrote it on."""
+    """Return the line in the original file."""
     return source.first.position(source.origin(Span(node.start_byte, node.start_byte + 1)).start)[0]
 
 

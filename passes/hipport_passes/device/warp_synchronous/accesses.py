@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read accesses to array elements from text: stores, loads, and the operations that order them."""
+"""Find accesses to array elements in text: stores, loads, and operations that order them."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import re
 from hipport.program.project import Component, Project
 from hipport.syntax.cpp import Cpp
 
-# What orders accesses of lanes: barriers, by whatever name. A shuffle or a vote does not, nor does a fence of CUDA's or
-# PTX's, which is for the accesses of one thread, or one for the compiler.
+# Operations that order the accesses of lanes: barriers, by any name. A shuffle or a vote does not; nor does a fence of
+# CUDA or PTX, which orders the accesses of one thread, nor one for the compiler.
 ORDERS = re.compile(
     rb"\b(?!\w*(?:shfl|ballot|any_|all_|match_|reduce_|async|thread_?fence|mem_?fence|fence_(?:acq|sc|proxy)))"
     rb"\w*(?:sync|barrier|fence)\w*|\basm\b(?!\s*(?:volatile|__volatile__)?\s*\(\s*\"\")",
@@ -19,7 +19,7 @@ _FOR_COMPILER = re.compile(rb"\b(?:__)?asm(?:__)?\s*(?:volatile|__volatile__)?\s
 _DEFINE = re.compile(rb"#[ \t]*define[ \t]+(\w+)(?:\([^()]*\))?((?:[^\\\r\n]|\\[ \t]*(?:\r\n?|\n)|\\)*)")
 ELEMENT = re.compile(rb"(?:\(\s*)?\b([A-Za-z_]\w*)\b\s*\)?\s*\[([^\[\]]*)\]")
 STORE = re.compile(ELEMENT.pattern + rb"\s*(?:[-+*/|&^]|<<|>>)?=(?!=)")
-# An element that is not only stored to.
+# An element that is loaded, not only stored to.
 LOADED = re.compile(ELEMENT.pattern + rb"(?!\s*=(?!=))")
 HALVES = re.compile(rb"(?:>>|<<|\*|/)=|=[^=;]*(?:>>|<<|\*|/)\s*[12]\b")
 _IN_PARENTHESES = re.compile(rb"\((\w+)\)")
@@ -27,7 +27,7 @@ WORD = re.compile(rb"[A-Za-z_]\w*")
 
 
 def has_order(text: bytes, macros: dict[bytes, bool]) -> bool:
-    """Say whether code orders accesses, itself or by one of the macros that are known to, or not to."""
+    """Return whether code orders accesses, directly or by a macro whose effect is known."""
     if any(macros.get(match.group(), True) for match in ORDERS.finditer(text)):
         return True
     return any(macros.get(word, False) for word in WORD.findall(text)) if macros else False
@@ -38,14 +38,14 @@ def places_of_order(source: Cpp, project: Project) -> list[int]:
     macros = project.component(source).fact(ordering_macros)
     words = {word for word in source.matched(ORDERS) if macros.get(word, True)}
     words |= {name for name, orders in macros.items() if orders}
-    # `asm volatile("" ::: "memory")` is for the compiler: it does not bring lanes together.
+    # `asm volatile("" ::: "memory")` is for the compiler: it does not synchronize lanes.
     assembly = _FOR_COMPILER.finditer(source.code) if b"asm" in source.code else ()
     for_compiler = {match.start() for match in assembly}
     return [span.start for span, _ in source.names(words) if span.start not in for_compiler]
 
 
 def ordering_macros(component: Component) -> dict[bytes, bool]:
-    """Say of the macros whose name or text is about order whether they order accesses, by all their definitions."""
+    """Return for each macro whose name or text relates to order whether all its definitions order accesses."""
     defined = {each for source in component if isinstance(source, Cpp) for each in source.fact(_defines)}
     bodies: dict[bytes, list[bytes]] = {}
     for name, body in defined:
@@ -61,7 +61,7 @@ def ordering_macros(component: Component) -> dict[bytes, bool]:
 
 
 def step_macros(component: Component) -> dict[bytes, bytes]:
-    """The macros that store to one element of an array and load another, with no order in them, and which array."""
+    """Return the macros that store to one element of an array and load another without an order, with the array."""
     macros = component.fact(ordering_macros)
     found = {}
     for name, body in {each for source in component if isinstance(source, Cpp) for each in source.fact(_defines)}:
@@ -74,7 +74,7 @@ def step_macros(component: Component) -> dict[bytes, bytes]:
 
 
 def index_text(text: bytes) -> bytes:
-    """An index without white space and parentheses around a name, which macros put there."""
+    """Return an index without white space and parentheses around a name, which macros add."""
     return _IN_PARENTHESES.sub(rb"\1", b"".join(text.split()))
 
 

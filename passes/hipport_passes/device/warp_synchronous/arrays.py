@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The arrays of a function in which lanes exchange values: shared ones, by every name that they have there."""
+"""The arrays of a function in which lanes exchange values: shared arrays, by all their names in it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from hipport_passes.device.warp_synchronous.accesses import ELEMENT, WORD, step_
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-#: The shared arrays of a function by every name that they have there: one name for each, and whether it is volatile.
+#: A function's names of shared arrays: the array that each name means, and whether it is volatile there.
 Arrays: TypeAlias = dict[bytes, tuple[bytes, bool]]
 _SHARED = re.compile(rb"__shared__[^;=({]*?[\s*&](\w+)\s*\[")
 _FILE_SHARED_BEFORE = re.compile(rb"^[ \t]*(?:extern[ \t]+)?(?:volatile[ \t]+)?\Z", re.MULTILINE)
@@ -26,17 +26,17 @@ LAMBDAS = frozenset(("lambda_expression",))
 
 
 def arrays_of(function: Function, kernels: Kernels, project: Project, known: dict[Function, Arrays]) -> Arrays:
-    """Return the names of shared arrays in the function: which array it is, and whether it is volatile there."""
+    """Return the names of shared arrays in the function: which array each is, and whether it is volatile there."""
     if function in known:
         return known[function]
-    known[function] = {}  # What a recursion finds here.
+    known[function] = {}  # The answer for a recursive call.
     source = function.source
     text = source.code[function.node.start_byte : function.body.end_byte]
     everywhere = project.union_over(source, _file_shared)
     elements = not function.kernel and has_elements(function, project)
     calls = kernels.callers(function) if elements else ()
     signs = (b"__shared__", b"volatile", *everywhere, *source.matched(_FROM_TEMPLATE))
-    # Before its variables are looked for, which takes longer.
+    # A quick test before the search for its variables, which takes longer.
     if (
         not (elements and is_method(function))
         and not any(sign in text for sign in signs)
@@ -61,7 +61,7 @@ def arrays_of(function: Function, kernels: Kernels, project: Project, known: dic
             continue
         for value in assignment.values:
             words = set(WORD.findall(function.text(value)))
-            # `volatile int *v = s;`, `&s[n]`: another name for s. An element of it is a value.
+            # `volatile int *v = s;`, `&s[n]`: another name for s. An element without `&` is a value.
             element = b"[" in function.text(value) and b"&" not in function.text(value)
             if words & found.keys() and not element:
                 found[assignment.variable.name] = found[min(words & found.keys())]
@@ -75,9 +75,9 @@ def arrays_of(function: Function, kernels: Kernels, project: Project, known: dic
 
 
 def _of_lambdas(function: Function, arrays: AbstractSet[bytes]) -> Iterator[bytes]:
-    """Yield the parameters of the function's lambdas that are given one of the arrays.
+    """Yield the parameters of the function's lambdas that receive one of the arrays.
 
-    By a call of the lambda, or beside it, to a function that it is handed to.
+    They receive it in a call of the lambda, or beside it, from a function that the lambda is passed to.
     """
     if not arrays or b"[" not in function.text(function.body):
         return
@@ -92,7 +92,7 @@ def _of_lambdas(function: Function, arrays: AbstractSet[bytes]) -> Iterator[byte
         if outer.type == "call_expression":
             calls.append(arguments(outer))
         elif outer.type == "argument_list":
-            # What it is given in turn is whatever stands beside it.
+            # The parameters may receive any argument beside the lambda.
             calls += [(each,) * len(names) for each in outer.named_children if each != node]
         variable = outer.child_by_field_name("declarator") if outer.type == "init_declarator" else None
         called = function.text(variable) if variable is not None else b""
@@ -104,9 +104,9 @@ def _of_lambdas(function: Function, arrays: AbstractSet[bytes]) -> Iterator[byte
 
 
 def _members(function: Function, kernels: Kernels, project: Project, known: dict[Function, Arrays]) -> frozenset[bytes]:
-    """Return the members that a method has elements of, if it is called for an object that shared memory was given to.
+    """Return the members of which a method has elements, if its object received shared memory.
 
-    The object may lie in shared memory itself, or have a shared array named where it is made or assigned to.
+    The object may lie in shared memory itself, or be initialized or assigned with a shared array.
     """
     source = function.source
     code = source.code[function.body.start_byte : function.body.end_byte]
@@ -132,7 +132,7 @@ def _members(function: Function, kernels: Kernels, project: Project, known: dict
 
 
 def has_elements(function: Function, project: Project) -> bool:
-    """Whether the function accesses elements of arrays, itself or by a macro that is a step."""
+    """Return whether the function accesses elements of arrays, directly or by a macro that is a step."""
     if function.source.code.find(b"[", function.node.start_byte, function.body.end_byte) >= 0:
         return True
     return not project.component(function.source).fact(step_macros).keys().isdisjoint(function.called)
@@ -143,9 +143,9 @@ def _is_volatile(text: bytes, name: bytes) -> bool:
 
 
 def concerned(source: Cpp, project: Project) -> bool:
-    """Whether functions of the file may have shared arrays: what to ask before it is parsed.
+    """Return whether functions of the file may have shared arrays; a quick test before it is parsed.
 
-    It names one, or a function of it that is no kernel has a subscript and may be given one.
+    The file names a shared array, or a function of it that is no kernel has a subscript and may receive one.
     """
     words = source.words
     if b"__shared__" in words or b"volatile" in words or source.matched(_FROM_TEMPLATE):
@@ -158,7 +158,7 @@ def concerned(source: Cpp, project: Project) -> bool:
         while end >= 0:
             closing = source.closing(end)
             end = len(code) if closing is None else closing + 1
-            # Braces of an initializer stand in front of those of the body.
+            # Braces of an initializer precede those of the body.
             if code[end:].lstrip()[:1] not in (b",", b"{"):
                 break
             end = code.find(b"{", end)
@@ -172,7 +172,7 @@ def has_shared(source: Cpp) -> frozenset[bytes]:
 
 
 def _file_shared(source: Cpp) -> frozenset[bytes]:
-    """The shared arrays that are declared outside of functions."""
+    """Return the shared arrays that are declared outside of functions."""
     return frozenset(
         match[1]
         for match in _SHARED.finditer(source.code)

@@ -13,12 +13,12 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 SYNCWARP = b"hipport::syncwarp();"
-# What the end of a body becomes that has no braces.
+# The end of a loop's body without braces.
 _END = b" " + SYNCWARP + b" }"
 
 
 def at(source: Cpp, start: int) -> tuple[Edit, ...]:
-    """Put the call where a statement begins: on a line of its own but for macros."""
+    """Return the edit that puts the call at the start of a statement: on its own line, except in macros."""
     indent = None if source.directive(start) else source.indent(start)
     if indent is None:
         return (Edit(Span(start, start), SYNCWARP + b" "),)
@@ -27,7 +27,7 @@ def at(source: Cpp, start: int) -> tuple[Edit, ...]:
 
 
 def in_front(source: Cpp, node: Node) -> tuple[Edit, ...]:
-    """Put the call in front of a statement, and of the `#pragma` and the comment that are for it."""
+    """Return the edit that puts the call before a statement, and before its `#pragma` and comment."""
     start = _commented(source, node.start_byte)
     previous = node.prev_named_sibling
     while previous is not None and previous.type == "preproc_call" and source.indent(previous.start_byte) is not None:
@@ -40,7 +40,7 @@ def in_front(source: Cpp, node: Node) -> tuple[Edit, ...]:
 
 
 def _commented(source: Cpp, start: int) -> int:
-    """Return where the comments begin that have the lines above what begins a line; itself where there are none."""
+    """Return the start of the comments in the lines above a place that begins a line; the place if there are none."""
     line = source.line_start(start)
     while source.indent(start) is not None and line > 0:
         end = line - 1 - source.text.endswith(b"\r\n", 0, line)
@@ -52,21 +52,23 @@ def _commented(source: Cpp, start: int) -> int:
 
 
 def at_the_end(source: Cpp, body: Node, least: int = 0) -> tuple[Edit, ...]:
-    """Put the call at the end of a loop's body, which reaches to `least`: a macro need not have a semicolon."""
+    """Return the edit that puts the call at the end of a loop's body; the body reaches at least to `least`, because a
+    macro may lack a semicolon.
+    """
     if body.type != "compound_statement":
         start, end = body.start_byte, max(body.end_byte, least)
         return Edit(Span(start, start), b"{ "), Edit(Span(end, end), _END)
     last = body.named_children[-1]
     indent = source.indent(last.start_byte)
     line = source.text.find(source.newline, last.end_byte)
-    # What follows on the line is a comment on the statement, or the brace.
+    # The rest of the line is a comment on the statement, or the brace.
     if indent is None or line < 0 or source.code[last.end_byte : line].strip():
         return (Edit(Span(last.end_byte, last.end_byte), b" " + SYNCWARP),)
     return (Edit(Span(line, line), source.newline + indent + SYNCWARP),)
 
 
 def joined(edits: Iterable[Edit]) -> tuple[Edit, ...]:
-    """Return edits with one for what is put at one place: first what ends bodies, each its own, then what follows."""
+    """Return the edits with those at one place joined: first the ends of bodies, then the rest."""
     ends: dict[Span, list[bytes]] = {}
     rest: dict[Span, list[bytes]] = {}
     for edit in edits:

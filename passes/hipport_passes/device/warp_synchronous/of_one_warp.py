@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Say what shows that the lanes which exchange values are of one warp."""
+"""Grounds that the lanes which exchange values are of one warp."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _CLAIM = "lanes that exchange values are of one warp"
 
 
 def shown(kernels: Kernels, function: Function, node: Node, assumes: bool) -> tuple[Ground, ...]:
-    """Return what shows it of a step of a function: a condition, those of its callers, or its indices."""
+    """Return the grounds for a step of a function: a condition, those of its callers, or its indices."""
     where = grounds.place(function.source, node.start_byte)
     if assumes:
         return unseen(function.source, node.start_byte)
@@ -43,7 +43,7 @@ def _quoted(function: Function, condition: Condition) -> str:
 
 
 def of_uses(source: Cpp, start: int, assumes: bool) -> tuple[Ground, ...]:
-    """Return what shows it of a macro with steps."""
+    """Return the grounds for a macro with steps."""
     if assumes:
         return unseen(source, start)
     reason = "only lanes of one warp come to its uses, by their conditions"
@@ -51,7 +51,7 @@ def of_uses(source: Cpp, start: int, assumes: bool) -> tuple[Ground, ...]:
 
 
 def unseen(source: Cpp, start: int) -> tuple[Ground, ...]:
-    """Return that nothing shows it."""
+    """Return the ground that nothing shows it."""
     return (
         Ground(_CLAIM, Scope.WARP, "no condition and no index shows it", *grounds.place(source, start), proven=False),
     )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The steps of a function: statements that load what other lanes may have stored in those before."""
+"""The steps of a function: statements that load values which other lanes may have stored in earlier ones."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _PATH = re.compile(rb"\w+(?:\.\w+)*")
 _POINTED = re.compile(rb"\*(?:(?P<name>\w+)|\((?P<inner>\w+)(?:\+(?P<offset>[^()]*))?\))")
 _PART = re.compile(rb"(?:\([^()]*\*\))?\(?(?:&(?P<array>\w+)\[(?P<element>[^\[\]]+)\]|(?P<of>\w+)\+(?P<sum>[^()]+))\)?")
 _PRODUCT = re.compile(rb"(\w+)\*(\w+)")
-# A template that is called with arguments in angle brackets, and what is called without.
+# A template that is called with arguments in angle brackets, and functions called without.
 _TEMPLATE_CALLED = re.compile(rb">(?:\s|\\)*\(")
 _PLAINLY_CALLED = re.compile(rb"([A-Za-z_]\w*)\b(?:\s|\\)*\(")
 _CALLS = frozenset(("call_expression",))
@@ -46,25 +46,25 @@ class _Access(NamedTuple):
 
 @dataclass
 class Steps:
-    """Follows a function in the order of its statements, and remembers where a load needs an order."""
+    """Follows the statements of a function in order, and records where a load needs an order."""
 
     kernels: Kernels
     function: Function
     arrays: Arrays
-    #: Where words of the file stand that order accesses.
+    #: The places of words in the file that order accesses.
     orders: list[int]
-    #: The statements that need one in front, and the loops that need one at the end of their body.
+    #: The statements that need an order before them, and the loops that need one at the end of their body.
     before: dict[int, Node] = field(default_factory=dict)
     behind: dict[int, Node] = field(default_factory=dict)
     assumes: bool = False
-    #: Whether what is followed is a lambda that is called where only lanes of one warp come.
+    #: Whether the code is a lambda that only lanes of one warp call.
     for_one_warp: bool = False
     _exposed: dict[int, tuple[_Access, ...]] = field(default_factory=dict)
     _effects: dict[int, tuple[bool, tuple[_Access, ...]]] = field(default_factory=dict)
     _by_lane: dict[int, bool] = field(default_factory=dict)
 
     def follow(self, node: Node, stored: tuple[_Access, ...]) -> tuple[_Access, ...]:
-        """Return what lanes may have stored and not ordered after `node`, given what they have before it."""
+        """Return the unordered stores of lanes after `node`, given those before it."""
         kind = node.type
         if kind in _BLOCKS:
             for child in node.named_children:
@@ -83,7 +83,8 @@ class Steps:
         body = node.child_by_field_name("body") if kind in LOOPS or kind == "switch_statement" else None
         if body is not None and kind in LOOPS:
             after_body = self.inside(body, stored)
-            # From one turn to the next lanes meet where the distance doubles or halves; in others each has a row to do.
+            # Lanes meet from one iteration to the next if the distance doubles or halves; in other loops each has its
+            # own row.
             if after_body and self.halves(node) and self.meets(self.exposed(node), after_body):
                 self.behind[body.id] = body
                 after_body = ()
@@ -105,13 +106,13 @@ class Steps:
         return self.follow(branch, stored)
 
     def exposed(self, node: Node) -> tuple[_Access, ...]:
-        """Return what `node` loads before it orders accesses."""
+        """Return the loads of `node` before it orders accesses."""
         if node.id not in self._exposed:
             self._exposed[node.id] = tuple(self._find_exposed(node))
         return self._exposed[node.id]
 
     def effects(self, node: Node) -> tuple[bool, tuple[_Access, ...]]:
-        """Return whether `node` orders accesses, and what it stores behind that."""
+        """Return whether `node` orders accesses, and its stores after that."""
         if node.id not in self._effects:
             self._effects[node.id] = self._find_effects(node)
         return self._effects[node.id]
@@ -134,7 +135,7 @@ class Steps:
             yield from self.of_calls(node, LOADED)
 
     def of_calls(self, node: Node, pattern: re.Pattern[bytes]) -> Iterator[_Access]:
-        """Yield accesses that functions called in `node` make, whose text the pattern finds: of any element."""
+        """Yield the accesses of functions called in `node` whose text the pattern finds: to any element."""
         if self.steps.isdisjoint(self.function.called):
             return
         for each in nodes(node, _CALLS):
@@ -147,7 +148,7 @@ class Steps:
                     yield _Access(array, b"?", each)
 
     def given(self, call: Node, definition: Function, accessed: set[bytes]) -> Iterator[bytes]:
-        """Yield the shared arrays that a call gives to what the function accesses, or that its object has."""
+        """Yield the shared arrays that a call passes to the parameters that are accessed, or that its object has."""
         for parameter, value in zip(definition.parameters, arguments(call), strict=False):
             for word in WORD.findall(self.function.text(value)) if parameter in accessed else ():
                 if word in self.arrays:
@@ -164,12 +165,12 @@ class Steps:
 
     @cached_property
     def steps(self) -> frozenset[bytes]:
-        """The functions called here that have elements of arrays and no order."""
+        """Return the functions called here that access elements of arrays without an order."""
         source = self.function.source
         called = self.function.called - self.transitive_callers
         text = self.function.text(self.function.body)
         if not _TEMPLATE_CALLED.search(text):
-            called &= frozenset(_PLAINLY_CALLED.findall(text))  # Not what is compared, `x < width`.
+            called &= frozenset(_PLAINLY_CALLED.findall(text))  # Not a comparison, `x < width`.
         return frozenset(
             name
             for name in called
@@ -194,7 +195,7 @@ class Steps:
         if inner:
             if self.is_barrier(node, inner):
                 return True, ()
-            # An `if` with a barrier in it may be passed by; nothing is ordered for those who pass.
+            # An `if` with a barrier may be skipped; then nothing is ordered.
             return False, tuple(store for part in inner for store in self.effects(part)[1])
         if self.has_order(node) or self.calls_barrier(node):
             return True, ()
@@ -202,7 +203,7 @@ class Steps:
         return False, stored
 
     def parts(self, node: Node) -> list[Node]:
-        """The branches of an `if`, or the body of a loop; of other statements none."""
+        """Return the branches of an `if`, or the body of a loop; none for other statements."""
         kind = node.type
         if kind != "if_statement" and kind not in LOOPS:
             return []
@@ -214,7 +215,7 @@ class Steps:
         return self.loads(condition) if condition is not None else []
 
     def is_barrier(self, node: Node, inner: list[Node]) -> bool:
-        """Whether it is `if (round > 0) __syncthreads();`."""
+        """Return whether it is `if (round > 0) __syncthreads();`."""
         return (
             node.type == "if_statement"
             and len(inner) == 1
@@ -233,7 +234,7 @@ class Steps:
 
     @cached_property
     def transitive_callers(self) -> frozenset[bytes]:
-        """The functions called here that may order accesses."""
+        """Return the functions called here that may order accesses."""
         return self.function.called & self.kernels.transitive_callers(self.function.source, ORDERS)
 
     def calls_barrier(self, node: Node) -> bool:
@@ -267,7 +268,7 @@ class Steps:
                 access = None if stored_to else self.access(current)
                 if access is not None:
                     found.append(access)
-                # Its indices are loaded. `a[i]` of `a[i][j]` is no access of its own, `p[i]` of `s[p[i]]` is.
+                # Its indices are loaded. `a[i]` in `a[i][j]` is no separate access, `p[i]` in `s[p[i]]` is.
                 while current is not None and current.type == "subscript_expression":
                     given = current.child_by_field_name("indices")
                     stack += [(child, False) for child in (given.named_children if given is not None else ())]
@@ -275,7 +276,7 @@ class Steps:
                 if current is not None and current.type != "identifier":
                     stack.append((current, False))
                 continue
-            # A member of what is stored to is stored to.
+            # A store to a member is a store to its object.
             part = stored_to and kind in ("field_expression", "parenthesized_expression")
             stack += [(child, part) for child in current.named_children]
         return found
@@ -285,7 +286,7 @@ class Steps:
         text = self.function.text(node)
         if b"=" not in text and b"++" not in text and b"--" not in text:
             return found
-        # What a lambda stores is stored where it is called.
+        # The stores of a lambda happen where it is called.
         behind_lambda = 0
         for current in nodes(node, _STORES):
             if current.start_byte < behind_lambda:
@@ -305,7 +306,7 @@ class Steps:
         return found
 
     def access(self, node: Node) -> _Access | None:
-        """Return the access that a subscript, or `*p`, is, if its array is one of those that lanes meet in."""
+        """Return the access by a subscript, or by `*p`, if its array is one in which lanes meet."""
         if node.type == "pointer_expression":
             return self.pointed(node)
         indices = []
@@ -316,7 +317,7 @@ class Steps:
             current = current.child_by_field_name("argument")
         if not indices or current is None or current.type not in ("identifier", "field_expression"):
             return None
-        # `this->s[i]` is of s, `scratch.s[i]` of an array of its own if scratch is shared.
+        # `this->s[i]` is of s, `scratch.s[i]` of a separate array if scratch is shared.
         name, _, part = self.function.text(current).removeprefix(b"this->").partition(b".")
         array = self.arrays.get(name)
         if array is None or (part and not _PATH.fullmatch(part)):
@@ -328,7 +329,7 @@ class Steps:
         return _Access(array[0] + (b"." + part if part else b""), element, node)
 
     def pointed(self, node: Node) -> _Access | None:
-        """Return the access that `*p` or `*(p + i)` is."""
+        """Return the access by `*p` or `*(p + i)`."""
         match = _POINTED.fullmatch(b"".join(self.function.text(node).split()))
         array = self.arrays.get(match["inner"] or match["name"]) if match else None
         if match is None or array is None:
@@ -338,7 +339,7 @@ class Steps:
 
     @cached_property
     def offsets(self) -> dict[bytes, bytes]:
-        """The offsets added to an array in names for parts of it: `i` of `p = s + i` and of `p = &s[i]`."""
+        """Return the offsets of names for parts of an array: `i` of `p = s + i` and of `p = &s[i]`."""
         found: dict[bytes, bytes] = {}
         for assignment in self.function.locals.assignments:
             name = assignment.variable.name
@@ -351,10 +352,10 @@ class Steps:
         return found
 
     def meets(self, loads: Iterable[_Access], stored: tuple[_Access, ...]) -> bool:
-        """Whether one of the loads may be of what another lane has stored; notes what that assumes."""
+        """Return whether one of the loads may read another lane's store; records the assumption."""
         met = False
         for load in loads:
-            # What costs least is asked first: generated code has thousands of pairs.
+            # The cheapest test comes first: generated code has thousands of pairs.
             by_lane = self.for_one_warp or self.kernels.one_warp(self.function, load.place) or self.by_lane(load)
             volatile = any(name == load.array and marked for name, marked in self.arrays.values())
             if (by_lane or volatile) and any(self.other_lane(load, store) for store in stored):
@@ -368,7 +369,7 @@ class Steps:
         if load.element.isdigit():
             if store.element.isdigit():
                 return False
-            # `if (tid == 0) … s[0]` of what lane 0 stored itself.
+            # `if (tid == 0) … s[0]`: lane 0 stored it itself.
             for condition in self.function.conditions(load.place):
                 text = b"".join(self.function.text(condition.expression).split())
                 name, _, number = text.partition(b"==")
@@ -387,7 +388,7 @@ class Steps:
         )
 
     def by_lane(self, load: _Access) -> bool:
-        """Whether what is loaded, or by whom, is worked out from the number of a lane or warp."""
+        """Return whether the load's element, or its condition, is computed from the number of a lane or warp."""
         if load.place.id not in self._by_lane:
             self._by_lane[load.place.id] = self._find_by_lane(load)
         return self._by_lane[load.place.id]
@@ -411,7 +412,7 @@ class Steps:
         return False
 
     def other_element(self, load: _Access, store: _Access) -> bool:
-        """Whether the elements differ for one lane and for any two, or are of one lane's own.
+        """Return whether the elements are different for every pair of lanes, or belong to one lane.
 
         `s[t][0]` and `s[t][3]`; `s[3 * t]` and `s[3 * t + 1]`; `s[i * n + t]` and `s[j * n + t]`.
         """
@@ -425,7 +426,7 @@ class Steps:
         rest = [term for terms, apart in ((one, other), (other, one)) for term in terms if term not in apart]
         strides = [match for term in common if (match := _PRODUCT.fullmatch(term))]
         if strides and all(term.isdigit() for term in rest):
-            # A lane's own, unless the offset reaches over the stride.
+            # A lane's own element, unless the offset exceeds the stride.
             stride = next((int(each) for match in strides for each in match.groups() if each.isdigit()), BLOCK)
             return max(map(int, rest), default=0) < stride
         return len(rest) == 2 and len(one) == len(other) > 1 and all(map(_PRODUCT.fullmatch, rest))

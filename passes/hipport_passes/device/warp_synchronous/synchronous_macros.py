@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 _OPENING = re.compile(rb"\s*\(")
 _STATEMENT = re.compile(rb"(?:\s|\\(?=\s)|;)*()")
 _LOOP_HEAD = re.compile(rb"(?:for|while)\s*\(")
-# What may stand between two steps of a macro: nothing, or `if (lane < 8)`, in front of which there is room.
+# The text between two steps of a macro: nothing, or `if (lane < 8)`, before which the call fits.
 _CONDITION = re.compile(rb"[\s\\;]*(?P<if>if\s*\((?:[^()]|\([^()]*\))*\)[\s\\]*)?")
 
 
@@ -48,7 +48,7 @@ def of_macros(
     orders: list[int],
     in_macros: dict[bytes, bytes],
 ) -> Iterator[Finding]:
-    """Find steps that are uses of macros, one behind the other with nothing between them that orders accesses."""
+    """Find steps that are uses of macros, in a row without an operation that orders accesses."""
     source, code = function.source, function.source.code
     edits: list[Edit] = []
     places: list[Span] = []
@@ -76,7 +76,7 @@ def of_macros(
             places.append(Span(match.start(), match.end()))
             edits += at_the_end(source, body, end)
         between = code[before : match.start()].strip() if before >= 0 else b"{"
-        # Not `if (lane < 8) STEP(8)`: there is no room in front of it.
+        # Not `if (lane < 8) STEP(8)`: the call does not fit before it.
         if b"{" in between or between[-1:] not in (b"", b";", b"}"):
             continue
         if any(before <= place < match.start() for place in orders):
@@ -100,7 +100,7 @@ def of_macros(
 
 
 def of_several_steps(source: Cpp, project: Project, kernels: Kernels) -> Iterator[Finding]:
-    """Find macros that are several steps: the call goes between them, where the macro is defined."""
+    """Find macros that are several steps: the call is put between them, in the macro's definition."""
     component = project.component(source)
     macros = component.fact(step_macros)
     known: dict[Function, Arrays] = {}
@@ -108,7 +108,7 @@ def of_several_steps(source: Cpp, project: Project, kernels: Kernels) -> Iterato
         define = DEFINE.match(source.code, directive.start, directive.end)
         if define is None or within(directive.start, source.cuda_only):
             continue
-        # A step, or several, or uses of macros that are steps.
+        # A step, several steps, or uses of macros that are steps.
         used = [each for each in WORD.finditer(source.code, *define.span(3)) if each.group() in macros]
         if define[1] not in macros and not used:
             continue
@@ -147,7 +147,9 @@ def of_several_steps(source: Cpp, project: Project, kernels: Kernels) -> Iterato
 
 
 def _between_steps(source: Cpp, start: int, end: int) -> Iterator[Edit]:
-    """Put the call between the steps in a macro's text from `start` to `end`, and behind each of a loop that halves."""
+    """Put the call between the steps in a macro's text from `start` to `end`, and after each step of a loop that
+    halves.
+    """
     code = source.code
     stored: set[tuple[bytes, bytes]] = set()
     loops: list[tuple[bool, int]] = []
@@ -162,7 +164,7 @@ def _between_steps(source: Cpp, start: int, end: int) -> Iterator[Edit]:
         at = last + 1
         elements = [(each[1], index_text(each[2])) for each in ELEMENT.finditer(text)]
         met = any(array == name and _beside(own, element) for name, own in stored for array, element in elements)
-        # In front of `else` there is no room.
+        # The call does not fit before `else`.
         if met and not text.startswith(b"else"):
             yield Edit(Span(first, first), SYNCWARP + b" ")
             stored.clear()
@@ -188,7 +190,7 @@ def _between_steps(source: Cpp, start: int, end: int) -> Iterator[Edit]:
 
 
 def _beside(own: bytes, element: bytes) -> bool:
-    """Whether an element is one beside a lane's own: `t + 8` or `t ^ 1` of `t`."""
+    """Return whether an element is next to a lane's own: `t + 8` or `t ^ 1` of `t`."""
     return re.match(re.escape(own) + rb"[-+^]", element) is not None
 
 
@@ -203,7 +205,7 @@ def _parenthesis(text: bytes, opening: int) -> int:
 
 
 def _turns(function: Function, node: Node, orders: list[int]) -> Node | None:
-    """The body of the loop around a step whose distance doubles or halves from turn to turn, if nothing orders them."""
+    """Return the body of the loop around a step whose distance doubles or halves, if no operation orders accesses."""
     outer: Node | None = node
     while outer is not None and outer != function.body and outer.type not in LOOPS:
         outer = outer.parent

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The number of lanes that code counts: AMD's whole wavefront, or the 32 of a CUDA warp."""
+"""The number of lanes that code assumes: AMD's whole wavefront, or the 32 of a CUDA warp."""

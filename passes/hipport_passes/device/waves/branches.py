@@ -7,11 +7,10 @@
       sum<32><<<blocks, 128>>>(in, out, 5);
     #endif
 
-The branch for AMD is CUDA's with other numbers: 64 for 32, 63 for 31, 6 for 5. Which line is which is told by all that
-stands in them but the numbers. A branch is one of the preprocessor, or of `if (kIsAmd) … else …` and of
-`kIsAmd ? 64 : 32`. What a number is called does not matter, so arguments of launches and of templates, variables and
-members are found as well as constants. Where it comes to functions with intrinsics of 32 lanes, it has to be CUDA's
-number for AMD, too.
+The branch for AMD is CUDA's with other numbers: 64 for 32, 63 for 31, 6 for 5. Lines correspond if they are equal
+except for numbers. A branch is one of the preprocessor, or of `if (kIsAmd) … else …` and of `kIsAmd ? 64 : 32`. The
+name of a number does not matter, so arguments of launches and of templates, variables and members are found as well as
+constants. A number that reaches functions with intrinsics of 32 lanes must be CUDA's for AMD, too.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ from hipport_passes.device.waves.sizes import having_intrinsics
 _TOKEN = re.compile(rb"0[xX][0-9a-fA-F]+[uUlL]*|\d[\w.]*|[A-Za-z_]\w*|\\\r?\n|\S")
 _NUMBER = re.compile(rb"(0[xX][0-9a-fA-F]+|\d+)[uUlL]*")
 _SIZE_OF_WAVEFRONT = frozenset((b"warpSize", b"__AMDGCN_WAVEFRONT_SIZE", b"__AMDGCN_WAVEFRONT_SIZE__"))
-#: Lanes of a wavefront and of a warp, and their bits and masks, which are other things as well.
+#: The lanes of a wavefront and of a warp, and their bits and masks, which may have other meanings.
 _LANES = (64, 32)
 _OF_LANES = {(63, 31), (6, 5)}
 _MAY_BE = re.compile(rb"\b(?:64|0[xX]40)[uUlL]*\b|\bwarpSize\b|\b__AMDGCN_WAVEFRONT_SIZE")
@@ -51,40 +50,41 @@ _TRUTH = re.compile(rb"(?:\b(?P<constant>\w+)\s*(?:=|\{)|#[ \t]*define[ \t]+(?P<
 
 
 class _Number(NamedTuple):
-    """A number in code for AMD, and what CUDA has there; `line` is where the line begins that it is in."""
+    """A number in code for AMD, and CUDA's number there; `line` is the start of its line."""
 
     span: Span
     cuda: bytes
     line: Span
 
 
-class _Logical:
-    """The definitions of a component that have, or reach, intrinsics of 32 lanes."""
+class Logical:
+    """The definitions of a component that contain or reach intrinsics of 32 lanes."""
 
     def __init__(self, component: Component) -> None:
         self.mentions = component.fact(Mentions)
         self.having = frozenset(having_intrinsics(self.mentions))
+        self._reaching = self.having | frozenset(self.mentions.transitive_users_of_any(self.having))
 
     def reached_from(self, definition: NamedDefinition) -> bool:
-        return any(each in self.having for each in self.mentions.reached(definition))
+        return definition in self._reaching
 
     def uses(self, definition: NamedDefinition) -> bool:
-        """Whether the definition reaches such intrinsics through its uses, or itself if it is a function.
+        """Return whether the definition reaches such intrinsics through its uses, or itself if it is a function.
 
-        Host code may put it wherever it likes; device code has to give it on, or to have the intrinsics itself: other
-        sizes, of tiles say, are used beside them.
+        Host code may use it in any way. Device code has to pass it on, or to have the intrinsics itself, because it
+        also uses other sizes, for example of tiles.
         """
         users = self.mentions.transitive_users(definition)
         names = {name for each in users if each.function is None for name in each.names} | set(definition.names)
         return any(
             user in self.having
-            or (self.reached_from(user) and (user is definition or not _on_device(user) or self._gives(user, names)))
+            or (self.reached_from(user) and (user is definition or not on_device(user) or self._gives(user, names)))
             for user in users
             if user.function is not None
         )
 
     def _gives(self, user: NamedDefinition, names: set[bytes]) -> bool:
-        """Whether any of the names stands in the arguments of what reaches such intrinsics."""
+        """Return whether any of the names is in the arguments of a function that reaches such intrinsics."""
         source = user.source
         for match in user.matches(_CALLED):
             if any(map(self.reached_from, self.mentions.named(match[1]))):
@@ -95,7 +95,7 @@ class _Logical:
         return False
 
     def native(self, definition: NamedDefinition) -> bool:
-        """Whether it reaches a function of whole wavefronts."""
+        """Return whether it reaches a function of whole wavefronts."""
         return any(
             each.function is not None and on_wavefronts(each.function) for each in self.mentions.reached(definition)
         )
@@ -108,7 +108,7 @@ def of_branches(source: Cpp, project: Project) -> Iterator[Finding]:
     numbers = [*_numbers(source, project)]
     if not numbers:
         return
-    logical = project.component(source).fact(_Logical)
+    logical = project.component(source).fact(Logical)
     if not logical.having:
         return
     for number in {each.span: each for each in numbers}.values():
@@ -128,12 +128,12 @@ def of_branches(source: Cpp, project: Project) -> Iterator[Finding]:
             yield Finding(number.span, "size", message, certainty=Certainty.MANUAL)
 
 
-def _comes_to(source: Cpp, logical: _Logical, number: _Number) -> bool | None:
-    """Whether a number reaches only intrinsics of 32 lanes; False if others as well, None if none."""
+def _comes_to(source: Cpp, logical: Logical, number: _Number) -> bool | None:
+    """Return whether a number reaches only intrinsics of 32 lanes; False if others as well, None if none."""
     line = source.code[number.line.start : number.line.end]
-    around = [each for each in logical.mentions.definitions if _holds(each, source, number.span)]
+    around = [each for each in logical.mentions.definitions if each.around(source, number.span.start)]
     if not around:
-        # A head of a template, say, whose function the parser does not see behind the branches.
+        # For example the head of a template, whose function the parser does not find behind the branches.
         words = set(_WORD.findall(line))
         here = any(each.source is source for each in logical.having)
         return (
@@ -151,14 +151,11 @@ def _comes_to(source: Cpp, logical: _Logical, number: _Number) -> bool | None:
     return not any(map(logical.native, asked))
 
 
-def _on_device(definition: NamedDefinition) -> bool:
+def on_device(definition: NamedDefinition) -> bool:
+    """Say whether it is a function of the device's."""
     return (
         definition.function is not None and re.search(rb"__(?:device|global)__", definition.function.head) is not None
     )
-
-
-def _holds(definition: NamedDefinition, source: Cpp, span: Span) -> bool:
-    return definition.source is source and definition.span.start <= span.start < definition.span.end
 
 
 # ---- the numbers
@@ -173,7 +170,7 @@ def _numbers(source: Cpp, project: Project) -> Iterator[_Number]:
 
 
 def _branches(source: Cpp, project: Project) -> Iterator[tuple[Span, list[Span]]]:
-    """Yield branches that only HIP sees, with those that it does not see, of one group of conditions."""
+    """Yield branches that only HIP compiles, with those of the same group that it does not compile."""
     if source.hip_only:
         for group in source.conditionals:
             spans = [Span(part.span.end, following.span.start) for part, following in pairwise(group)]
@@ -192,7 +189,7 @@ def _branches(source: Cpp, project: Project) -> Iterator[tuple[Span, list[Span]]
 
 
 def _chosen(source: Cpp, project: Project) -> Iterator[_Number]:
-    """`kIsAmd ? 64 : 32`, inside of functions and outside."""
+    """Yield the numbers in `kIsAmd ? 64 : 32`, inside of functions and outside."""
     names = project.union_over(source, _true_on_hip)
     for match in _ONE_OR_OTHER.finditer(source.code) if _may_ask(source, names) else ():
         asked = _ASKED.search(source.code, max(0, match.start() - 120), match.start())
@@ -206,7 +203,7 @@ def _chosen(source: Cpp, project: Project) -> Iterator[_Number]:
 
 
 def _replaced(source: Cpp, function: Function) -> Iterator[_Number]:
-    """`lanes = 64;` in a branch without another, where it is 32 before."""
+    """Yield the number in `lanes = 64;` in a branch without `else`, if the variable is 32 before."""
     start, end = function.body.start_byte, function.body.end_byte
     for match in _ASSIGNED.finditer(source.code, start, end):
         before = re.compile(rb"\b" + match["name"] + rb"\s*(?:=|\{)\s*(?P<value>32|0[xX]20)[uUlL]*\s*[;},]")
@@ -217,7 +214,7 @@ def _replaced(source: Cpp, function: Function) -> Iterator[_Number]:
 
 
 def _differences(source: Cpp, hip: Span, cuda: list[Span]) -> Iterator[_Number]:
-    """Yield the numbers of lines, or of statements on any lines, that are in both branches but for them."""
+    """Yield the numbers of lines, or of statements on any lines, that are equal in both branches except for them."""
     told: set[Span] = set()
     for parts in (_lines, _statements):
         for number in _differing(source, hip, cuda, parts):
@@ -251,11 +248,11 @@ def _differing(source: Cpp, hip: Span, cuda: list[Span], parts: _Parts) -> Itera
         if _is_pair(*pair) or ((sizes or about) and _values(*pair) in _OF_LANES):
             yield number
         elif sizes and re.search(rb"(?i)warps|waves|lanes", said) and None not in _values(*pair):
-            yield number  # As many as fit into a block.
+            yield number  # The greatest number that fits into a block.
 
 
 def _lines(source: Cpp, span: Span) -> Iterator[tuple[Span, list[re.Match[bytes]]]]:
-    """Yield the lines in a stretch, and the tokens of each; statements that stand on one line are one."""
+    """Yield the lines in a span, with their tokens; several statements on one line are one."""
     start = span.start
     for text in source.code[span.start : span.end].splitlines(keepends=True):
         tokens = [each for each in _TOKEN.finditer(source.code, start, start + len(text)) if each.group()[:1] != b"\\"]
@@ -265,7 +262,7 @@ def _lines(source: Cpp, span: Span) -> Iterator[tuple[Span, list[re.Match[bytes]
 
 
 def _statements(source: Cpp, span: Span) -> Iterator[tuple[Span, list[re.Match[bytes]]]]:
-    """Yield the statements in a stretch, up to what ends or opens one, and the tokens of each."""
+    """Yield the statements in a span, up to their semicolon or brace, with their tokens."""
     tokens: list[re.Match[bytes]] = []
     depth = 0
     for each in _TOKEN.finditer(source.code, span.start, span.end):
@@ -299,7 +296,7 @@ def _value(text: bytes) -> int | None:
 
 
 def _is_pair(hip: bytes, cuda: bytes) -> bool:
-    """Whether one is the size of a wavefront, and the other that of a warp."""
+    """Return whether one is the size of a wavefront, and the other that of a warp."""
     return (hip in _SIZE_OF_WAVEFRONT and _value(cuda) == 32) or _values(hip, cuda) == _LANES
 
 
@@ -311,7 +308,7 @@ def _may_ask(source: Cpp, names: frozenset[bytes]) -> bool:
 
 
 def _asks_for_amd(condition: bytes, names: frozenset[bytes]) -> bool | None:
-    """Whether a condition holds on AMD only, or elsewhere only; None if it tests something else."""
+    """Return whether a condition holds on AMD only, or elsewhere only; None if it tests something else."""
     text = b"".join(condition.split())
     while text.startswith(b"(") and text.endswith(b")") and not text.endswith(b"()"):
         text = text[1:-1]
@@ -326,7 +323,7 @@ def _names_amd(word: bytes) -> bool:
 
 
 def _true_on_hip(source: Cpp) -> frozenset[bytes]:
-    """The program's constants and macros that are true in its branches for HIP."""
+    """Return the program's constants and macros that are true in its branches for HIP."""
     if not source.hip_only:
         return frozenset()
     found = (match for match in _TRUTH.finditer(source.code) if within(match.start(), source.hip_only))

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The range of shuffles: one by `lane ^ k` stays in the lane's half of a wavefront if `k` is below 32.
 
-So it gives the same on wavefronts of 32 and of 64 lanes, and goes together with code that counts 32.
+Its result is the same on wavefronts of 32 and of 64 lanes, so it is compatible with code that counts 32.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ _LANES = 32
 _WORD = re.compile(rb"[A-Za-z_]\w*")
 _HALF = re.compile(rb"([A-Za-z_]\w*)\s*(?:/\s*2|>>\s*1)")
 _EQUAL = re.compile(rb"\s*([A-Za-z_]\w*)\s*==\s*(\d+)\s*")
-# A parameter of a function that is declared: its type, and its name.
+# A parameter in a function's declaration: its type and its name.
 _DECLARED = re.compile(rb"(?:[A-Za-z_][\w:]*(?:\s+|\s*[*&]+\s*))+[A-Za-z_]\w*")
 _CHANGES = rb"(?:\+\+|--|&)\s*%b\b|\b%b\s*(?:\+\+|--|(?:[-+*/%%&|^]|<<|>>)?=(?!=))"
-# How far up a size, or the head of a loop, is looked for, in bytes.
+# The number of bytes that are searched backwards for a size or the head of a loop.
 _NEAR = 1000
 
 
 def stays_in_half(component: Component, definition: NamedDefinition, distance: Span) -> bool:
-    """Say whether a number of lanes in `definition` is known to be below 32.
+    """Return whether a number of lanes in `definition` is known to be below 32.
 
-    By its value, by the loop that halves it, as half of what an assertion lets be 32 at most, and for a parameter by
-    what all calls give.
+    By its value, by the loop that halves it, as half of a number that an assertion limits to 32, and for a parameter by
+    the arguments of all calls.
     """
     source = definition.source
     text = source.code[distance.start : distance.end].strip()
@@ -57,7 +57,7 @@ def stays_in_half(component: Component, definition: NamedDefinition, distance: S
 
 
 def _gives_small(component: Component, source: Cpp, call: Span, place: int) -> bool:
-    """Say whether a call's argument at a place is below 32, or it is no call but the function declared once more."""
+    """Return whether a call's argument is below 32, or the call is only a declaration of the function."""
     opening = re.compile(rb"\s*\(").match(source.code, call.end)
     given = source.arguments(opening.end() - 1) if opening is not None else None
     if given is None or place >= len(given):
@@ -78,7 +78,7 @@ def _is_small(component: Component, source: Cpp, text: bytes, offset: int) -> bo
     near = source.code[max(0, offset - _NEAR) : offset]
     if half := _HALF.fullmatch(text):
         return _is_at_most(component, near, half[1])
-    # The nearest definition counts, before one of the same name elsewhere.
+    # The nearest definition counts, before definitions of the same name elsewhere.
     made = list(re.finditer(rb"\b%b\s*=(?!=)\s*([^;,]*);" % re.escape(text), before)) if _WORD.fullmatch(text) else []
     if not made:
         known = constant_values.value_in(component, text)
@@ -89,7 +89,7 @@ def _is_small(component: Component, source: Cpp, text: bytes, offset: int) -> bo
     )
     if loop is None and not re.search(rb"\bconst(?:expr)?\b[^;]*\Z", before[: made[-1].start()]):
         return False
-    # What changes it besides, or may through its address.
+    # Other changes of it, or possible changes through its address.
     if loop is not None and re.search(_CHANGES % ((text,) * 2), behind[loop.end() :]):
         return False
     known = constant_values.value_in(component, first)
@@ -100,7 +100,7 @@ def _is_small(component: Component, source: Cpp, text: bytes, offset: int) -> bo
 
 
 def _is_at_most(component: Component, before: bytes, name: bytes) -> bool:
-    """Say whether a size is 32 at most: by its value, or by what an assertion allows."""
+    """Return whether a size is at most 32: by its value, or by an assertion."""
     known = constant_values.value_in(component, name)
     if known is not None:
         return 0 <= known <= _LANES
@@ -114,7 +114,7 @@ def _is_at_most(component: Component, before: bytes, name: bytes) -> bool:
 
 
 def _is_open(code: bytes) -> bool:
-    """Say whether the braces around the start of some code are still open at its end."""
+    """Return whether the braces around the start of some code are still open at its end."""
     depth = 0
     for brace in re.findall(rb"[{}]", code):
         depth += 1 if brace == b"{" else -1

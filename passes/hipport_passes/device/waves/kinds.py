@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Find functions, in files that belong together, that count lanes by AMD's wavefront, or by the 32 of a warp.
+"""Find functions of a component that count lanes by AMD's wavefront, or by the 32 of a warp.
 
-Somebody wrote code that only AMD sees, which calls HIP's functions of the wavefront and asks for its size or takes 64
-bits. Where there is such code, all of the program is ported already but for the functions of 32 lanes, and what calls
-them. What either kind uses, through whatever functions, macros and constants, is of that kind, too.
+A person's code that only AMD compiles calls HIP's functions of the wavefront, and asks for its size or takes 64 bits.
+In a program with such code, all code is ported already, except functions of 32 lanes and their callers. Code that only
+one kind uses, through any functions, macros and constants, is of that kind, too.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from hipport.core.edits import Span
 from hipport.program.project import Component, Project
 from hipport.syntax.cpp import Cpp, within
 
-# Functions of the whole wavefront, and of 32 lanes; what tells that 64 lanes were thought of.
+# Functions of the whole wavefront, and of 32 lanes; signs that the code considers 64 lanes.
 _OF_WAVEFRONT = re.compile(rb"\b__(?:shfl(?:_up|_down|_xor)?|ballot|any|all)\s*\(")
 OF_32_LANES = re.compile(
     rb"\bhipport::(?:shfl|ballot|any|all|uni|activemask|match_|reduce_|lane)|"
@@ -29,7 +29,7 @@ _BY_WAVEFRONT = re.compile(
 )
 _WORD = re.compile(rb"[A-Za-z_]\w*")
 _MASKED = re.compile(rb"__\w+_sync")
-# Lanes by HIP's own functions, bits of 64, and sizes by name.
+# Lanes by HIP's own functions, 64-bit masks, and sizes by name.
 _64_LANES = re.compile(
     rb"\b__(?:lane_id|(?:popc|ffs|clz|brev)ll)\s*\(|\b__builtin_amdgcn_(?:mbcnt_hi|ballot_w64)\b|"
     rb"\b\w*(?i:warp|wave|lane)\w*\s*(?:=|\{)?\s*64\b"
@@ -38,7 +38,7 @@ _NARROW = re.compile(rb"\s*(?:0[xX][fF]{1,8}[uU]?|~\s*0[uU]?|-1|\(\s*unsigned\s*
 
 
 def callers(functions: Iterable[Function], every: Iterable[Function]) -> set[Function]:
-    """Return functions, and those of `every` that call one of their names, or of such a function's, and so on."""
+    """Return the functions, and those of `every` that call them by name, directly or through others."""
     calling: dict[bytes, list[Function]] = {}
     for each in every:
         for name in each.called:
@@ -53,14 +53,14 @@ def callers(functions: Iterable[Function], every: Iterable[Function]) -> set[Fun
 
 
 class Wavefronts:
-    """The functions, of files that belong together, that work on whole wavefronts of AMD's as they are."""
+    """The functions of a component that are written for AMD's whole wavefronts."""
 
     def __init__(self, component: Component) -> None:
         self._component = component
         self._any = False
         self._logical: frozenset[Function] = frozenset()
         self._others: frozenset[Function] = frozenset()
-        # One file may have the functions, and another one the size.
+        # The functions and the size may be in different files.
         if not any(isinstance(file, Cpp) and file.fact(_may_be_native) for file in component):
             return
         every = [each.function for each in self.mentions.definitions if each.function is not None]
@@ -81,22 +81,22 @@ class Wavefronts:
         return _names(self._logical), _names(self._others)
 
     def names_in_logical(self, name: bytes) -> bool:
-        """Whether functions of 32 lanes say the name."""
+        """Return whether functions of 32 lanes contain the name."""
         return name in self._words[0]
 
     def names_in_others(self, name: bytes) -> bool:
-        """Whether other functions say it."""
+        """Return whether other functions contain it."""
         return name in self._words[1]
 
     def __bool__(self) -> bool:
         return self._any
 
     def of(self, function: Function | None) -> bool:
-        """Whether the function is one of them; what is outside of all is, too."""
+        """Return whether the function is one of them; code outside of all functions is."""
         return self._any and function not in self._logical and not self._only_logical(function)
 
     def shared(self, function: Function | None) -> bool:
-        """Whether functions of both kinds use the function, which tells of neither itself."""
+        """Return whether functions of both kinds use the function, which shows neither kind itself."""
         if function is None or not self._any or function in self._logical:
             return False
         logical, native = self._used_by(function)
@@ -107,7 +107,7 @@ class Wavefronts:
         return logical and not native
 
     def _used_by(self, function: Function) -> tuple[bool, bool]:
-        """Whether functions of 32 lanes use the function, and whether ones of wavefronts do, or it is one itself."""
+        """Return whether functions of 32 lanes use the function, and whether ones of wavefronts do or it is one."""
         known = self._users.get(function)
         if known is None:
             users = [
@@ -124,12 +124,12 @@ class Wavefronts:
 
     @cached_property
     def _users(self) -> dict[Function, tuple[bool, bool]]:
-        """Those that were asked for."""
+        """Return the cache of the results."""
         return {}
 
 
 def hip_throughout(source: Cpp, project: Project) -> bool:
-    """Say whether a file of HIP's is of whole wavefronts, with all that belongs to it: no mask has 32 bits."""
+    """Return whether a HIP file and its whole component are for wavefronts: no mask has 32 bits."""
     if project.union_over(source, _narrow_masks):
         return False
     return bool(project.union_over(source, _of_64_lanes)) or bool(project.component(source).fact(Wavefronts))
@@ -140,7 +140,7 @@ def _of_64_lanes(source: Cpp) -> frozenset[bool]:
 
 
 def narrow_mask(source: Cpp, span: Span) -> bool:
-    """Say whether the intrinsic at a place is given a mask that is written with 32 bits, as CUDA's are."""
+    """Return whether the intrinsic at a place has a mask with 32 bits, like CUDA's."""
     given = source.given(span.end)
     return (
         given is not None and given != () and _NARROW.fullmatch(source.code, given[0].start, given[0].end) is not None
@@ -177,7 +177,7 @@ def _of_32(source: Cpp) -> tuple[int, ...]:
 
 
 def places_on_wavefronts(source: Cpp) -> tuple[int, ...]:
-    """Return where functions may be ones that `on_wavefronts` tells."""
+    """Return the places in functions that `on_wavefronts` may recognize."""
     return source.fact(_on_wavefronts)
 
 
@@ -196,7 +196,7 @@ def _of_32_lanes(function: Function) -> bool:
 
 
 def on_wavefronts(function: Function) -> bool:
-    """Whether the function itself votes or shuffles over the wavefront, and thinks of its size."""
+    """Return whether the function votes or shuffles over the wavefront, and considers its size."""
     source, start, end = function.source, function.body.start_byte, function.body.end_byte
     calls = [
         match.start()
@@ -206,7 +206,7 @@ def on_wavefronts(function: Function) -> bool:
     if source.begun_as_hip:
         asked = (match.start() for match in _BY_WAVEFRONT.finditer(source.code, start, end))
         return bool(calls) and any(not within(each, source.cuda_only) for each in asked)
-    # All of a branch for AMD, of which the function may be a part, tells what it is for.
+    # The whole branch for AMD, of which the function may be a part, shows its purpose.
     spans = [each for each in source.hip_only if each.start < end and start < each.end]
     return any(
         any(each.start <= call < each.end for call in calls) and _BY_WAVEFRONT.search(source.code, each.start, each.end)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Find code that counts on AMD's whole wavefront, code that counts on 32 lanes, and uses of both together."""
+"""Find code that relies on AMD's whole wavefront, code that relies on 32 lanes, and uses of both together."""
 
 from __future__ import annotations
 
@@ -18,60 +18,62 @@ from hipport_passes.device.waves.kinds import OF_32_LANES, narrow_mask
 from hipport_passes.device.waves.sizes import named_as_warp, sized
 
 _LANES = 32
-#: What has, or is, a bit or a value for each lane of the wavefront, in code that is for AMD.
+#: Functions with a bit or a value for each lane of the wavefront, in code for AMD.
 WAVE_FUNCTION = re.compile(
     rb"\b(?:__(?:ballot|activemask|any|all|lane_id|shfl(?:_up|_down|_xor)?)|"
     rb"__builtin_amdgcn_(?:ballot_w64|mbcnt_hi|wavefrontsize))\s*\(|\bwarpSize\b|\b__AMDGCN_WAVEFRONT_SIZE(?:__)?\b"
 )
-#: PyTorch's of both compilers. CUB has some of the names, too, in its namespace.
+#: PyTorch's functions for both compilers. CUB's namespace has some of the names, too.
 OF_PYTORCH = re.compile(
     rb"\b(?<!\bcub::)(?:C10_WARP_SIZE|WARP_(?:SHFL(?:_UP|_DOWN|_XOR)?|BALLOT|ANY|ALL))\b|\bat::cuda::warp_size\b|"
     rb"\bcuda_utils\s*::\s*(?:Warp|Block)Reduce\w*"
 )
 _PYTORCH = (b"WARP_SHFL", b"WARP_SHFL_UP", b"WARP_SHFL_DOWN", b"WARP_SHFL_XOR", b"WARP_BALLOT", b"C10_WARP_SIZE")
-#: Lanes, threads or ranks, and what they are divided by.
+_IN_BRACKETS = rb"\([^()]*(?:\([^()]*\)[^()]*)*\)"
+#: Lanes, threads or ranks, and their divisors.
 COUNTED = re.compile(
     rb"(?:\bthreadIdx\s*\.\s*[xyz]|\b(?i:\w*(?:lane|thread|tid)\w*)(?:\s*\(\s*\))?|\bthread_rank\s*\(\s*\))\s*\)?\s*"
-    rb"(?:[%/](?!=)\s*(?P<size>[\w:]+\s*\(\s*\)|[\w:]+\b(?!\s*\()|\([^()]*\))|&\s*(?P<mask>[\w:]+\b(?!\s*\()|\([^()]*\))|"
+    rb"(?:[%/](?!=)\s*(?P<size>[\w:]+\s*\(\s*\)|[\w:]+\b(?!\s*\()(?:\[\w+\])?|" + _IN_BRACKETS + rb")|"
+    rb"&\s*(?P<mask>[\w:]+\b(?!\s*\()(?:\[\w+\])?|" + _IN_BRACKETS + rb")|"
     rb">>(?!=)\s*(?P<shift>[\w:]+\b(?!\s*\()))"
 )
-#: The same of other variables, which a thread's number was given to.
-_BY_VARIABLE = re.compile(
+#: The same with other variables that hold a thread's number.
+BY_VARIABLE = re.compile(
     rb"(?<=[\w \t])(?:%(?!=)\s*(?P<size>[\w:]+\b(?!\s*\())|&(?![&=])\s*(?P<mask>[\w:]+\b(?!\s*\()|\([^()]*\)))"
 )
 _NAME = re.compile(rb"[A-Za-z_]\w*")
 _LESS_ONE = re.compile(rb"\(\s*(\w+)\s*-\s*1[uU]?\s*\)")
-#: Groups of so many lanes.
-_TILES = re.compile(
+#: Groups with a number of lanes.
+TILES = re.compile(
     rb"\b(?:tiled_partition|thread_block_tile)\s*<\s*(?P<size>[\w:]+)\s*[,>]|"
     rb"\btiled_partition\s*\((?:[^;(),]|\([^()]*\))*,\s*(?P<given>[\w:]+)\s*\)"
 )
 _FOUND_GROUPS = re.compile(rb"\b(?:coalesced_threads|labeled_partition|binary_partition)\s*[(<]|\bcoalesced_group\b")
-#: Before the port: `hipport::warp_size` is what it makes of `warpSize`, wherever that is not the wavefront's.
+#: Before the port: `hipport::warp_size` replaces `warpSize` where that does not mean the wavefront's size.
 _WARP_SIZE = re.compile(rb"\bhipport::warp_size\b")
 
 
 class Mark(NamedTuple):
-    """A place that tells how many lanes are meant, and the definition that it is in."""
+    """A place that shows the intended number of lanes, and the definition that contains it."""
 
     definition: NamedDefinition
     span: Span
 
     @property
     def text(self) -> str:
-        """The text at that place."""
+        """Return the text at that place."""
         code = self.definition.source.code[self.span.start : self.span.end]
         return b" ".join(code.split()).rstrip(b"(, ").decode("utf-8", "replace")
 
     @property
     def line(self) -> int:
-        """The line, in the file as it was read."""
+        """Return the line in the original file."""
         source = self.definition.source
         return source.first.position(source.origin(self.span).start)[0]
 
 
 class Mixed(NamedTuple):
-    """Something of wavefronts, what of 32 lanes is used together with it, and by which definition."""
+    """A mark for wavefronts, the mark for 32 lanes that is used together with it, and the definition that uses both."""
 
     native: Mark
     logical: Mark
@@ -79,7 +81,7 @@ class Mixed(NamedTuple):
 
 
 def counted(component: Component, match: re.Match[bytes]) -> int | None:
-    """Return how many lanes `COUNTED` counts by where it matches; None if that is not known."""
+    """Return the number of lanes that a match of `COUNTED` counts by; None if it is unknown."""
     if match["size"]:
         return constant_values.value_in(component, match["size"])
     if match["mask"]:
@@ -90,7 +92,7 @@ def counted(component: Component, match: re.Match[bytes]) -> int | None:
 
 
 def mixed(component: Component) -> tuple[Mixed, ...]:
-    """Return what counts on wavefronts beside something that counts on 32 lanes, one for each definition with it."""
+    """Return marks for wavefronts that are used together with marks for 32 lanes, one per definition."""
     files = [file for file in component if isinstance(file, Cpp)]
     if not any(file.fact(may_be_native) for file in files) or not any(file.fact(_may_be_logical) for file in files):
         return ()
@@ -126,19 +128,19 @@ def _logical_places(source: Cpp) -> tuple[int, ...]:
 
 def _logicals(source: Cpp) -> tuple[int, ...]:
     """Return the places where `_logical_marks` may find something."""
-    patterns = (OF_32_LANES, COUNTED, _BY_VARIABLE, _TILES, _WARP_SIZE, _FOUND_GROUPS)
+    patterns = (OF_32_LANES, COUNTED, BY_VARIABLE, TILES, _WARP_SIZE, _FOUND_GROUPS)
     return tuple(match.start() for pattern in patterns for match in pattern.finditer(source.code))
 
 
 class AskedWave(NamedTuple):
-    """Whether anything of a program's counts on wavefronts, and whether anything counts on 32 lanes."""
+    """Whether any code of a program relies on wavefronts, and whether any relies on 32 lanes."""
 
     native: bool
     logical: bool
 
 
 def asked(component: Component) -> AskedWave:
-    """Say what the program's device code counts on: what the host may mean by its question for the size of a warp."""
+    """Return the sizes that the program's device code relies on, which the host's query for a warp size may mean."""
     files = [file for file in component if isinstance(file, Cpp)]
     own = own_names(files)
     native = any(
@@ -155,7 +157,7 @@ def asked(component: Component) -> AskedWave:
 def _meeting(
     mentions: Mentions, natives: Mapping[NamedDefinition, Mark], logicals: Mapping[NamedDefinition, Mark]
 ) -> Iterator[Mixed]:
-    # What the host does with both is launch kernels of both kinds, and no code for devices uses what is the host's.
+    # The host may launch kernels of both kinds, and no device code uses host code.
     devices = [each for each in mentions.definitions if each in natives or _on_device(each)]
     users = mentions.users_among(devices)
     without: set[NamedDefinition] = set()
@@ -189,7 +191,7 @@ def _on_device(definition: NamedDefinition) -> bool:
 def native_marks(
     definition: NamedDefinition, own: frozenset[bytes] = frozenset(), component: Component | None = None
 ) -> Iterator[Mark]:
-    """Yield what a definition does with whole wavefronts, by its own words; `own` are names of the program's.
+    """Yield the marks for whole wavefronts in a definition's own text; `own` are names of the program.
 
     With the `component`, shuffles that stay in half of a wavefront do not count.
     """
@@ -201,7 +203,7 @@ def native_marks(
             continue
         if match.group().startswith(b"__shfl"):
             given = source.arguments(match.end() - 1)
-            # A shuffle may say how wide it is.
+            # A shuffle may have a width.
             if given is None or (len(given) == 3 and not _is_wide(component, source, given[2])):
                 continue
             by_distance = match.group().startswith(b"__shfl_xor") and len(given) >= 2
@@ -229,7 +231,7 @@ def _is_wide(component: Component | None, source: Cpp, width: Span) -> bool:
 
 
 def any_gpu(source: Cpp, offset: int) -> bool:
-    """Say whether a place is not for GPUs of one size of wavefront alone, where that size is right."""
+    """Return whether a place is not only for GPUs of one wavefront size, for which that size is right."""
     return not within(offset, source.by_waves[0]) and not within(offset, source.by_waves[1])
 
 
@@ -238,11 +240,11 @@ def _groups_of_hipport(component: Component) -> bool:
 
 
 def _of_32(definition: NamedDefinition, component: Component, match: re.Match[bytes]) -> bool:
-    """Whether what is counted by, or the size of a tile, is 32."""
-    if match.re is COUNTED or match.re is _BY_VARIABLE:
+    """Return whether the divisor, or the size of a tile, is 32."""
+    if match.re is COUNTED or match.re is BY_VARIABLE:
         less = _LESS_ONE.fullmatch(match["mask"] or b"")
         name = less[1] if less is not None else match["size"]
-        if match.re is _BY_VARIABLE and not _is_thread(definition, match.start()):
+        if match.re is BY_VARIABLE and not is_thread(definition, match.start()):
             return False
         said = match["size"] or match["mask"] or (match.re is COUNTED and match["shift"]) or b""
         if constant_values.hidden(definition.function, said, match.start()):
@@ -255,14 +257,14 @@ def _of_32(definition: NamedDefinition, component: Component, match: re.Match[by
         if shift:
             return counted(component, match) == _LANES or _may_be(definition, component, shift, 5)
         return bool(match["mask"]) and _may_be(definition, component, match["mask"], _LANES - 1)
-    if match.re is _TILES:
+    if match.re is TILES:
         name = match["size"] or match["given"]
         return constant_values.value_in(component, name) == _LANES or _may_be(definition, component, name, _LANES)
     return True
 
 
-def _is_thread(definition: NamedDefinition, offset: int) -> bool:
-    """Whether what stands in front is a variable that was given a thread's number."""
+def is_thread(definition: NamedDefinition, offset: int) -> bool:
+    """Return whether the word before the place is a variable that holds a thread's number."""
     code = definition.source.code
     name = word_before(code, offset)
     if not name or definition.function is None:
@@ -272,7 +274,7 @@ def _is_thread(definition: NamedDefinition, offset: int) -> bool:
 
 
 def _may_be(definition: NamedDefinition, component: Component, name: bytes, number: int) -> bool:
-    """Whether a parameter of a template, or a member of a class that is one, has a number somewhere in the program."""
+    """Return whether a template's parameter, or a member of one that is a class, may be a number."""
     function = definition.function
     if number == _LANES and _is_default(definition, name):
         return True
@@ -287,7 +289,7 @@ def _may_be(definition: NamedDefinition, component: Component, name: bytes, numb
 
 
 def _is_default(definition: NamedDefinition, name: bytes) -> bool:
-    """Whether a parameter of a template, or of a function, is 32 where nothing is given."""
+    """Return whether the default of a template's or a function's parameter is 32."""
     function = definition.function
     if function is None:
         return False
@@ -298,10 +300,10 @@ def _is_default(definition: NamedDefinition, name: bytes) -> bool:
 
 
 def _logical_marks(definition: NamedDefinition, component: Component, own: frozenset[bytes]) -> Iterator[Mark]:
-    """Yield what it does with 32 lanes."""
+    """Yield the marks for 32 lanes in a definition."""
     found = (_FOUND_GROUPS,) if component.fact(_groups_of_hipport) else ()
     source = definition.source
-    for pattern in (OF_32_LANES, COUNTED, _BY_VARIABLE, _TILES, _WARP_SIZE, *found):
+    for pattern in (OF_32_LANES, COUNTED, BY_VARIABLE, TILES, _WARP_SIZE, *found):
         for match in definition.matches(pattern):
             if not _of_32(definition, component, match):
                 continue
@@ -309,16 +311,16 @@ def _logical_marks(definition: NamedDefinition, component: Component, own: froze
             of_hip = bool(source.side) or source.begun_as_hip
             if name.startswith(b"__") and (name in own or (of_hip and not _narrow(source, match))):
                 continue  # The program's own, or HIP's.
-            # What somebody wrote for AMD alone is meant so, but for what hipport put there.
+            # A person's code for AMD means the wavefront, except where hipport wrote it.
             if within(match.start(), source.hip_only) and not match.group().startswith(b"hipport"):
                 continue
             if not within(match.start(), source.fact(_not_on_device)):
-                before = len(word_before(source.code, match.start())) + 1 if pattern is _BY_VARIABLE else 0
+                before = len(word_before(source.code, match.start())) + 1 if pattern is BY_VARIABLE else 0
                 yield Mark(definition, Span(match.start() - before, match.end()))
 
 
 def _not_on_device(source: Cpp) -> tuple[Span, ...]:
-    """Return the code that HIP compiles for the host only: behind a condition that excludes device code."""
+    """Return the code that HIP compiles for the host only: under a condition that excludes device code."""
     return tuple(
         sorted(
             Span(part.span.end, following.span.start)
@@ -346,7 +348,7 @@ def may_be_native(source: Cpp) -> bool:
 
 
 def _may_be_logical(source: Cpp) -> bool:
-    return any(pattern.search(source.code) for pattern in (OF_32_LANES, COUNTED, _BY_VARIABLE, _TILES, _WARP_SIZE))
+    return any(pattern.search(source.code) for pattern in (OF_32_LANES, COUNTED, BY_VARIABLE, TILES, _WARP_SIZE))
 
 
 _DEFINED = re.compile(rb"^[ \t]*#[ \t]*define[ \t]+(" + b"|".join(_PYTORCH) + rb"|__\w+_sync|__activemask)\b", re.M)
@@ -356,7 +358,7 @@ _INTRINSICS = re.compile(rb"__\w+_sync|__activemask")
 
 
 def own_names(files: Iterable[Cpp]) -> frozenset[bytes]:
-    """The names of PyTorch's and of intrinsics that the program defines itself where HIP sees it."""
+    """Return PyTorch's names and names of intrinsics that the program itself defines for HIP."""
     return frozenset(
         match[1]
         for file in files

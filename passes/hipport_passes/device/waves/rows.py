@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Find code that takes a thread's place in a row of 32 for its lane, in kernels that use AMD's whole wavefront."""
+"""Find code that uses a thread's index in a row of 32 as its lane, in kernels that use AMD's whole wavefront."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hipport.syntax.cpp import Cpp, within
 from hipport.syntax.declarations import opened_before
 from hipport_passes.device.waves.marks import Mark, may_be_native, native_marks, own_names
 
-#: The first of a row, a bit for each of it, and a variable that is called a lane.
+#: The first thread of a row, a bit for each of its threads, and a variable that is named as a lane.
 _AS_LANE = re.compile(
     rb"\b%(x)b\s*==\s*0\b|\b0\s*==\s*%(x)b\b|!\s*%(x)b\b|(?:<<|>>)\s*%(x)b\b"
     rb"|\b(?i:\w*lane\w*)\s*=\s*%(x)b\s*(?=[;,)])" % {b"x": rb"threadIdx\s*\.\s*x"}
@@ -23,7 +23,7 @@ _OTHER_ROW = re.compile(rb"\bthreadIdx\s*\.\s*[yz]\b")
 
 
 def taken_for_lanes(source: Cpp, project: Project) -> Iterator[tuple[Mark, Mark]]:
-    """Yield each such place, with what counts on the wavefront, for kernels whose blocks have several rows of 32."""
+    """Yield each such place, with the mark for wavefronts, for kernels whose blocks have several rows of 32."""
     if b"threadIdx" not in source.words or not _AS_LANE.search(source.code):
         return
     component = project.component(source)
@@ -44,7 +44,7 @@ def taken_for_lanes(source: Cpp, project: Project) -> Iterator[tuple[Mark, Mark]
 
 
 def _is_of_row(source: Cpp, at: int) -> bool:
-    """Say whether what stands at a place is no port of somebody's, and asks for no row."""
+    """Return whether the code at a place is not a person's port, and tests no other dimension."""
     if within(at, source.hip_only):
         return False
     opening = opened_before(source.code, max(0, at - 300), at)

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sizes of warps that are others for HIP than for CUDA, and what gets to see them.
+"""Sizes of warps that differ between HIP and CUDA, and the code that uses them.
 
-A macro, a constant, an enumerator, a member or a function without parameters may say the size. It comes to functions
-with intrinsics of 32 lanes where these say its name, as an argument of their templates, by the launch of a kernel, and
-through constants that are made of it: then it has to be 32 for HIP, too, or they count on lanes that they do not have.
+The size may be a macro, a constant, an enumerator, a member or a function without parameters. It reaches functions with
+intrinsics of 32 lanes if these contain its name, as an argument of their templates, by the launch of a kernel, and
+through constants computed from it. Then it must be 32 for HIP, too, or the functions rely on lanes that they do not
+have.
 """
 
 from __future__ import annotations
@@ -35,21 +36,21 @@ _SIZED = tuple(
     re.compile(pattern + _VALUE)
     for pattern in (
         rb"#[ \t]*define[ \t]+(?P<name>\w+)(?:\([ \t]*\))?[ \t]+\(?[ \t]*",
-        # `\bconst` in a form that a search finds by its first letter, many times as fast.
+        # `\bconst` in a form that starts with a literal letter, which makes the search many times faster.
         rb"c(?<!\wc)onst(?:expr)?\b[\w\s:]*?\b(?P<name>\w+)\s*(?:=|\{)\s*",
         rb"e(?<!\we)num\b[^;{}()]*\{(?:[^{}]*,)?\s*(?P<name>\w+)\s*=\s*",
         rb"u(?<!\wu)sing\s+(?P<name>\w+)\s*=\s*(?:std\s*::\s*)?integral_constant\s*<[^<>;,]*,\s*",
         rb"\b(?P<name>\w+)\s*\(\s*(?:void)?\s*\)[\s\w]*\{\s*return\s+\(?\s*",
     )
 )
-#: What constants that are sizes of warps are called; others are 64 for reasons of their own.
+#: The names of constants that are sizes of warps; other constants may be 64 for other reasons.
 _OF_A_WARP = re.compile(rb"(?i)warp|wave|lane")
 _TEMPLATE_OF = re.compile(rb"\b(\w+)\s*<(?!<)([^;(){}<>]*)>")
 _WORD = re.compile(rb"[A-Za-z_]\w*")
 
 
 def named_as_warp(name: bytes) -> bool:
-    """Whether a constant is called what sizes of warps are called."""
+    """Return whether a constant has a name that is usual for sizes of warps."""
     return _OF_A_WARP.search(name) is not None
 
 
@@ -61,12 +62,12 @@ def sized(source: Cpp) -> tuple[re.Match[bytes], ...]:
 
 
 def sizes(source: Cpp) -> frozenset[tuple[bytes, bool]]:
-    """Return the names of what looks like a size of warps, and whether only HIP sees that definition."""
+    """Return the names of possible warp sizes, and whether only HIP compiles that definition."""
     return frozenset((match["name"], within(match.start(), source.hip_only)) for match in source.fact(sized))
 
 
 def sizes_of_wavefronts(source: Cpp) -> frozenset[bytes]:
-    """Return the constants that only HIP sees and that are the size of a wavefront, 64 or AMD's own word for it."""
+    """Return the constants for HIP only that are the size of a wavefront, 64 or AMD's own name for it."""
     if not source.hip_only:
         return frozenset()
     return frozenset(
@@ -77,11 +78,12 @@ def sizes_of_wavefronts(source: Cpp) -> frozenset[bytes]:
     )
 
 
-_OF_32_LANES = re.compile(rb"\bhipport::\w+_sync\b")
+#: hipport's functions that act on 32 lanes with a mask.
+HELPERS = re.compile(rb"\bhipport::\w+_sync\b")
 
 
 def with_intrinsics(definition: NamedDefinition) -> bool:
-    """Say whether a definition has intrinsics of 32 lanes, that both compilers see."""
+    """Return whether a definition has intrinsics of 32 lanes that both compilers see."""
     ported = definition.source.ported
     return any(not ported(match.start()) for match in definition.matches(_INTRINSIC))
 
@@ -100,12 +102,12 @@ def _intrinsics(source: Cpp) -> tuple[int, ...]:
 
 
 def _with_intrinsics(source: Cpp) -> frozenset[bytes]:
-    """The words of functions, and macros, in which CUDA's intrinsics, or CUB's, stand that both compilers see."""
+    """Return the words of functions and macros with intrinsics of CUDA or CUB that both compilers see."""
     found: set[bytes] = set()
     spans = [span for span, _ in source.names(MASKED)]
     spans += (Span(*match.span(1)) for match in CUB.finditer(source.code))
-    # Those that an earlier run has made of 32 lanes.
-    spans += (Span(*match.span()) for match in _OF_32_LANES.finditer(source.code))
+    # Intrinsics that an earlier run has ported to 32 lanes.
+    spans += (Span(*match.span()) for match in HELPERS.finditer(source.code))
     spans = [span for span in spans if not source.ported(span.start)]
     for function in functions(source) if spans else ():
         start, end = function.node.start_byte, function.node.end_byte
@@ -119,7 +121,7 @@ def _with_intrinsics(source: Cpp) -> frozenset[bytes]:
 
 
 def of_hip(source: Cpp, project: Project) -> Iterator[Finding]:
-    """Yield a finding for each size that is another for HIP, where what has intrinsics of 32 lanes gets to see them."""
+    """Yield a finding for each size that differs for HIP, and that reaches intrinsics of 32 lanes."""
     known = project.union_over(source, sizes)
     beside = {name for name, hip in known if hip} & {name for name, hip in known if not hip}
     if not beside or not source.hip_only:
@@ -135,7 +137,7 @@ def of_hip(source: Cpp, project: Project) -> Iterator[Finding]:
         if name in given.native or not (
             name in used or name in given.names or (named_as_warp(name) and name in given.words)
         ):
-            continue  # What is of wavefronts, too, `mixed_waves` reports.
+            continue  # If it is also used for wavefronts, `mixed_waves` reports it.
         message = (
             f"{name.decode()} = {match['value'].decode()} → 32: assumes that it is the size of the program's "
             "warps, whose intrinsics act on 32 lanes"
@@ -145,13 +147,13 @@ def of_hip(source: Cpp, project: Project) -> Iterator[Finding]:
 
 
 class _HandedOn(NamedTuple):
-    """Names in what uses functions with intrinsics of 32 lanes."""
+    """Names in definitions that use functions with intrinsics of 32 lanes."""
 
-    #: Arguments of templates of such functions, and what these are made of.
+    #: Template arguments of such functions, and the constants that these are computed from.
     names: frozenset[bytes]
-    #: All words of what calls or launches them.
+    #: All words of the definitions that call or launch them.
     words: frozenset[bytes]
-    #: The words of functions that are of AMD's wavefront.
+    #: The words of functions for AMD's wavefront.
     native: frozenset[bytes]
 
 
@@ -174,7 +176,7 @@ def _handed_on(component: Component) -> _HandedOn:
         for word in _WORD.findall(each.source.code, each.span.start, each.span.end)
     }
     for known in (names, words, native):
-        # Constants that are made of others.
+        # Add the constants that these are computed from.
         waiting = list(known)
         while waiting:
             for each in mentions.named(waiting.pop()):

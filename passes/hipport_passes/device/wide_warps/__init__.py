@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Warps as wide as the wavefront: where masks go, what becomes of a function, and what stands in the way."""
+"""Warps as wide as the wavefront: the flow of masks, the widening of functions, and its obstacles."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arithmetic on lanes, warps and masks, and what is compared with them, on warps as wide as the wavefront."""
+"""Arithmetic on lanes, warps and masks, and comparisons with them, in warps as wide as the wavefront."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class _Operands:
     sign: Node
     right: Node
     number: int | None
-    #: The left: threads or lanes that are counted, the size of a block, a lane, what is the same for a warp.
+    #: The left operand: counts threads or lanes, is the size of a block, is a lane, or is the same for a warp.
     counts: bool
     sized: bool
     lane: bool
@@ -42,7 +42,7 @@ class Arithmetic(Notes):
     """The work on the operators in one function."""
 
     def binary(self, node: Node) -> None:
-        """Settle an operator on lanes, warps or masks, or refuse it."""
+        """Widen an operator on lanes, warps or masks, or refuse it."""
         left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
         sign = node.child_by_field_name("operator")
         if left is None or right is None or sign is None or self._of_mask(node, left, sign.type, right):
@@ -67,7 +67,7 @@ class Arithmetic(Notes):
         self._by_size(node, left, sign, right, number)
 
     def _of_mask(self, node: Node, left: Node, sign: str, right: Node) -> bool:
-        """Settle an operator on masks, or refuse it; say whether it is one."""
+        """Widen an operator on masks, or refuse it; return whether it is one."""
         function, flow = self.function, self.flow
         if flow.lane_shift(function, node):
             digit = function.text(left).rstrip(b"uU")
@@ -88,13 +88,13 @@ class Arithmetic(Notes):
         shifted = sign in ("<<", ">>") and known
         ordered = sign in ("<", ">", "<=", ">=") and (sign, known) != (">", 0)
         if carried[0] and known is not None and (shifted or ordered):
-            # `mask >> 16`, and `mask < 0`, which asks for lane 31.
+            # `mask >> 16`, and `mask < 0`, which tests lane 31.
             self.refuse(node, "some of the lanes by number")
             return True
         return False
 
     def _by_size(self, node: Node, left: Node, sign: Node, right: Node, number: int | None) -> None:
-        """Settle what is done with the size of a warp, with the last lane's number, or by shifting by 5."""
+        """Widen an operation with the size of a warp, with the last lane's number, or with a shift by 5."""
         function, flow = self.function, self.flow
         real = _REAL.fullmatch(function.text(right)) if sign.type == "/" else None
         if right.start_byte in self.settled or (real is None and number not in (5, 16, 31, 32, -32, 0xFFFFFFE0)):
@@ -111,7 +111,7 @@ class Arithmetic(Notes):
             self._compared_with_size(node, of)
 
     def _split_by_size(self, node: Node, of: _Operands, real: re.Match[bytes] | None) -> bool:
-        """Settle what takes threads apart into warps and lanes, or puts them together; say whether it is that."""
+        """Widen a computation that splits threads into warps and lanes, or joins these; return whether it is one."""
         left, sign, right, number = of.left, of.sign, of.right, of.number
         if number == 32 and sign.type in ("%", "/") and (of.counts or of.sized):
             self.settle(right, SIZE)
@@ -135,7 +135,7 @@ class Arithmetic(Notes):
         return True
 
     def _compared_with_size(self, node: Node, of: _Operands) -> None:
-        """Settle products and comparisons with the size, or with the last lane; refuse what else asks for lanes."""
+        """Widen products and comparisons with the size, or with the last lane; refuse other questions about lanes."""
         sign, number, lane, counts, warp = of.sign.type, of.number, of.lane, of.counts, of.warp
         if number == 32 and (warp if sign == "*" else (counts or lane) and sign in _COMPARES):
             self.settle(of.right, SIZE)
@@ -150,7 +150,7 @@ class Arithmetic(Notes):
             self.refuse(node, "")
 
     def by_number(self, left: Node, sign: str, number: int | None) -> str:
-        """Why what is said of lanes, warps or threads by a number cannot be said of a wavefront; else nothing."""
+        """Return why a statement about numbered lanes, warps or threads does not hold for a wavefront; else nothing."""
         flow, function = self.flow, self.function
         if number is None:
             return ""
@@ -159,18 +159,18 @@ class Arithmetic(Notes):
         if sign in _COMPARES:
             if flow.is_thread(function, left) and number % 64 == 32 and (number > 32 or sign in ("==", "!=")):
                 return "a part of a wavefront"
-            # `warp == 0` and `warp < 1` are of the first, whatever their number.
+            # `warp == 0` and `warp < 1` mean the first warp, however many there are.
             first = number == 0 if sign in ("==", "!=", ">", "<=") else number in (0, 1)
             if not first and self.numbers_warps(left):
                 return "warps by their numbers"
         return ""
 
     def share(self, warp: Node, sign: str, number: int | None) -> bool:
-        """Whether it is where a warp starts that does more than one thing for each lane: `warp * 128`."""
+        """Return whether it is the start of a warp that handles several items per lane: `warp * 128`."""
         return sign in ("*", "<<") and (number or 0) > (32 if sign == "*" else 5) and self.numbers_warps(warp)
 
     def numbers_warps(self, node: Node, depth: int = 4) -> bool:
-        """Whether it is the number of a warp, in its block or in the grid."""
+        """Return whether it is the number of a warp, in its block or in the grid."""
         flow, function = self.flow, self.function
         while node.type in ("parenthesized_expression", "cast_expression") and node.named_children:
             node = node.named_children[-1]
@@ -187,7 +187,7 @@ class Arithmetic(Notes):
         return any(self.numbers_warps(value, depth - 1) for each in given for value in each.values)
 
     def from_the_left(self, node: Node, left: Node, sign: str, right: Node) -> None:
-        """`31 - lane`, `32 * warp` and the like."""
+        """Widen `31 - lane`, `32 * warp` and the like."""
         if left.start_byte in self.settled:
             return
         if _GRID.search(self.function.text(right)) and sign == "*":
@@ -206,7 +206,7 @@ class Arithmetic(Notes):
             self.refuse(node, "")
 
     def less_one(self, node: Node) -> bool:
-        """Whether 1 is subtracted from `node`, as of `blockDim.x + WARP_SIZE` to round up."""
+        """Return whether 1 is subtracted from `node`, as in `blockDim.x + WARP_SIZE - 1`, which rounds up."""
         outer = node.parent
         if outer is None or outer.type != "binary_expression" or outer.child_by_field_name("left") != node:
             return False
@@ -216,7 +216,7 @@ class Arithmetic(Notes):
         )
 
     def count(self, node: Node, right: Node) -> None:
-        """`256 / 32`: how many warps a block has. An array may have room for more."""
+        """Widen `256 / 32`: the number of warps in a block. An array may have room for more."""
         outer = node.parent
         while outer is not None and outer != self.function.body:
             if outer.type in ("array_declarator", "template_argument_list"):

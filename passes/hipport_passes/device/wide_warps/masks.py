@@ -32,19 +32,19 @@ _WARPS = re.compile(
 
 @cache
 def helpers() -> dict[bytes, bytes]:
-    """Return what stands for each intrinsic of warps in hipport's headers."""
+    """Return the replacement of each intrinsic of warps in hipport's headers."""
     rows = load(Path(__file__).parent.with_name("warp_intrinsics.toml"))["helper"]
     return {name.encode(): helper.encode() for name, helper in rows.items()}
 
 
 @cache
 def intrinsic() -> re.Pattern[bytes]:
-    """Return what matches the names of `helpers`."""
+    """Return a pattern for the names of `helpers`."""
     return re.compile(b"|".join(sorted(helpers(), reverse=True)))
 
 
 def macros_of_warps(source: Cpp) -> frozenset[bytes]:
-    """Return the macros that have intrinsics in them, or what has become of them on warps of 32 lanes."""
+    """Return the macros that contain intrinsics, or their replacements for warps of 32 lanes."""
     found = set()
     for directive in source.directives:
         match = _DEFINE.match(source.code, directive.start, directive.end)
@@ -54,7 +54,7 @@ def macros_of_warps(source: Cpp) -> frozenset[bytes]:
 
 
 def macro_bodies(source: Cpp) -> frozenset[tuple[bytes, bytes]]:
-    """Return what the macros of the file stand for, those with parameters too."""
+    """Return the expansions of the file's macros, also of those with parameters."""
     found = set()
     for directive in source.directives:
         match = _DEFINE.match(source.code, directive.start, directive.end)
@@ -64,7 +64,7 @@ def macro_bodies(source: Cpp) -> frozenset[tuple[bytes, bytes]]:
 
 
 class Masks(Flow):
-    """Masks of lanes: those that functions make, those that are given to them, and a bit shifted by a lane."""
+    """Masks of lanes: those that functions make or receive, and a bit shifted by a lane."""
 
     def __init__(self, project: Project, source: Cpp, only: Collection[Function]) -> None:
         self.only = only
@@ -78,7 +78,7 @@ class Masks(Flow):
         return tuple(self.only)
 
     def library(self, source: Cpp) -> frozenset[int]:
-        """Return the file's uses of intrinsics that are not the program's own."""
+        """Return the file's uses of intrinsics that the program does not define itself."""
         if source.path not in self._library:
             uses = LibraryNames(intrinsic()).uses(source, self.project)
             self._library[source.path] = frozenset(where.start for where, _ in uses)
@@ -105,7 +105,7 @@ class Masks(Flow):
         """Whether `node` is the number of a lane in its warp."""
         key = (function.source.path, node.start_byte, node.end_byte)
         if key not in self._lanes:
-            self._lanes[key] = False  # What a recursion finds here.
+            self._lanes[key] = False  # The answer for a recursive query.
             self._lanes[key] = self._is_lane(function, node, depth)
         return self._lanes[key]
 
@@ -121,7 +121,7 @@ class Masks(Flow):
             number = self.number(function, right)
             if (sign.type, number) in (("%", 32), ("&", 31)):
                 return self.is_thread(function, left)
-            # `m & (m - 1)` has no lane in it; `__ffs(m) - 1` is one.
+            # `m & (m - 1)` is not a lane; `__ffs(m) - 1` is one.
             return (
                 sign.type == "-"
                 and number == 1
@@ -138,10 +138,12 @@ class Masks(Flow):
         return False
 
     def is_thread(self, function: Function, node: Node, depth: int = 4) -> bool:
-        """Whether `node` counts threads: `threadIdx.x`, `blockIdx.x * blockDim.x + threadIdx.x`, a variable of that."""
+        """Return whether `node` counts threads: `threadIdx.x`, `blockIdx.x * blockDim.x + threadIdx.x`, a variable of
+        it.
+        """
         key = (function.source.path, node.start_byte, node.end_byte)
         if key not in self._threads:
-            self._threads[key] = False  # What a recursion finds here.
+            self._threads[key] = False  # The answer for a recursive query.
             self._threads[key] = self._is_thread(function, node, depth)
         return self._threads[key]
 

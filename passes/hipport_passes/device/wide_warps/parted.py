@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions and their second versions that a merge has parted: one is lost, or only one has what upstream changed."""
+"""Functions and their second versions that a merge has separated: one is lost, or upstream changed only one."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hipport_passes.device.wide_warps.twins import OF_WAVE, whole
 from hipport_passes.device.wide_warps.widening_notes import NATIVE
 
 _WORD = re.compile(rb"[A-Za-z_]\w*")
-# What a second version has in place of something: sizes and masks by their names, and types of masks.
+# Words that differ in a second version: names of sizes and masks, and types of masks.
 _REPLACED = re.compile(
     rb"[A-Z][A-Z0-9_]*|k[A-Z]\w*|unsigned|int|long|auto|u?int\d+_t|static_cast|float|\w*(?:[wW]arp|WARP|[mM]ask|lanes)\w*"
 )
@@ -19,7 +19,7 @@ _OF_HELPERS = re.compile(rb"hipport(?:::\w+)+|(?<!\w)__\w+")
 
 
 def lost(device: Iterable[Function], by_name: Mapping[bytes, Sequence[Function]]) -> Iterator[tuple[Function, str]]:
-    """Yield the functions that call a second version of another function, and there is none, with its name."""
+    """Yield the functions that call a lost second version of another function, with its name."""
     for function in device:
         for match in OF_WAVE.finditer(function.text(function.body)):
             name = match.group()
@@ -29,12 +29,12 @@ def lost(device: Iterable[Function], by_name: Mapping[bytes, Sequence[Function]]
 
 
 def _defined(function: Function, name: bytes) -> bool:
-    """Say whether a macro, say, has that name."""
+    """Return whether another definition, for example a macro, has that name."""
     return re.search(rb"#[ \t]*define[ \t]+" + name + rb"\b", function.source.code) is not None
 
 
 def changed(device: Iterable[Function], by_name: Mapping[bytes, Sequence[Function]]) -> Iterator[tuple[Function, str]]:
-    """Yield the second versions with which their first ones do not agree any more, with the name of the first."""
+    """Yield the second versions that no longer correspond to their first ones, with the names of the latter."""
     for function in device:
         match = OF_WAVE.fullmatch(function.name)
         of = by_name.get(match["name"], ()) if match is not None else ()
@@ -43,14 +43,14 @@ def changed(device: Iterable[Function], by_name: Mapping[bytes, Sequence[Functio
 
 
 def _lines(function: Function) -> list[bytes]:
-    """Return the lines of a function as its first version has them, but for what was widened."""
+    """Return the lines of a function with the first version's names."""
     source = function.source
     lines = OF_WAVE.sub(rb"\g<name>", source.code[whole(function).start : whole(function).end])
     return [b" ".join(line.split()) for line in lines.splitlines() if line.strip()]
 
 
 def _agree(first: Sequence[bytes], second: Sequence[bytes]) -> bool:
-    """Say whether each line of one has its counterpart in the other; those of the widened have the same words."""
+    """Return whether each line of one has its counterpart in the other; widened lines have the same words."""
     widened = [set(_WORD.findall(line)) for line in second if NATIVE in line]
     if any(NATIVE not in line and line not in first for line in second):
         return False

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Find code that still counts warps of 32 lanes when a function is widened: numbers, data, and launches.
 
-Half of a function that means 32 lanes and half that means 64 is worse than either. So whatever is 32 for a reason that
-is not seen stands in the way: only bits in the words of data, sizes of shared arrays and mixing of bits are other 32s.
+A function that partly assumes 32 lanes and partly 64 is worse than one that assumes either. So every 32 without a known
+reason prevents the widening; known reasons are only bits in words of data, sizes of shared arrays and mixing of bits.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _WRAPPED = ("parenthesized_expression", "cast_expression", "unary_expression")
 
 
 def remaining(function: Function, flow: Masks, project: Project, settled: Collection[int]) -> Iterator[tuple[int, str]]:
-    """Yield what of the function still counts warps of 32 lanes, by where: `settled` starts what was widened."""
+    """Yield the code of the function that still counts warps of 32 lanes; `settled` are widened places."""
     found = _Remaining(function, flow, project, settled)
     for node in inner_nodes(function.body):
         if node.type in ("number_literal", "identifier"):
@@ -83,7 +83,7 @@ class _Remaining:
         yield whole.start_byte, f"`{self._shown(shown)}`"
 
     def _real(self, node: Node) -> Iterator[tuple[int, str]]:
-        """`sum / 32.f`, a mean of a warp perhaps; `ceilf((blockDim.x + 31.f) / 32.f)`."""
+        """Report `sum / 32.f`, which may be the mean of a warp; `ceilf((blockDim.x + 31.f) / 32.f)`."""
         outer = node.parent
         divides = outer is not None and _sign(outer) in ("/", "/=") and _right(outer) == node
         whole = node
@@ -93,7 +93,7 @@ class _Remaining:
             yield node.start_byte, f"`{self._shown(outer if divides and outer is not None else whole)}`"
 
     def _counts_warps(self, node: Node, name: bytes) -> bool:
-        """Whether it is a constant that is defined as something divided by 32."""
+        """Return whether it is a constant that is defined as a quotient by 32."""
         if self.function.locals.named(name, node.start_byte) is not None:
             return False
         body = constant_values.definition(self.function.source, self.project, name)
@@ -105,7 +105,7 @@ class _Remaining:
         )
 
     def _sizes(self, node: Node) -> bool:
-        """Whether it is in the size of a shared array, which may have room for more."""
+        """Return whether it is in the size of a shared array, which may have room for more."""
         outer = node.parent
         while outer is not None and outer != self.function.body:
             if outer.type == "array_declarator":
@@ -117,7 +117,7 @@ class _Remaining:
         return False
 
     def _of_data(self, outer: Node, node: Node) -> bool:
-        """Whether `node` takes part in bits or words of data: `1 << (v & 31)`, `words[v >> 5]`, `h ^= h << 5`."""
+        """Return whether `node` is about bits or words of data: `1 << (v & 31)`, `words[v >> 5]`, `h ^= h << 5`."""
         sign, left, right = _sign(outer), _left(outer), _right(outer)
         if left is None or right != node:
             return False
@@ -140,7 +140,7 @@ class _Remaining:
     # -- data
 
     def member(self, node: Node) -> Iterator[tuple[int, str]]:
-        """`slab.keys`, which has 32 entries."""
+        """Report `slab.keys`, which has 32 entries."""
         field = node.child_by_field_name("field")
         if field is None:
             return
@@ -153,7 +153,9 @@ class _Remaining:
                 return
 
     def warp_of_the_grid(self, node: Node) -> Iterator[tuple[int, str]]:
-        """`(blockIdx.x * blockDim.x + threadIdx.x) / 32` and `blockIdx.x * 8 + warp`: the launch says how many."""
+        """Report `(blockIdx.x * blockDim.x + threadIdx.x) / 32` and `blockIdx.x * 8 + warp`: the launch fixes their
+        number.
+        """
         left, right, sign = _left(node), _right(node), _sign(node)
         if left is None or right is None:
             return
@@ -171,7 +173,7 @@ class _Remaining:
             yield node.start_byte, f"`{self._shown(node)}`, a warp for each item of the grid"
 
     def entry(self, node: Node) -> Iterator[tuple[int, str]]:
-        """`out[warp]` and `rows[warp * n + lane]` of the program's memory."""
+        """Report `out[warp]` and `rows[warp * n + lane]` of the program's memory."""
         array, indices = node.child_by_field_name("argument"), node.child_by_field_name("indices")
         if array is None or indices is None or self.function.text(array) not in self.function.parameters:
             return
@@ -192,7 +194,7 @@ class _Remaining:
                 stack += part.named_children
 
     def _counts_block(self, node: Node, depth: int = 3) -> bool:
-        """Whether it is how many warps a block has, `blockDim.x / warpSize`, or worked out from that."""
+        """Return whether it is the number of warps in a block, `blockDim.x / warpSize`, or computed from that."""
         left, right = _left(node), _right(node)
         if left is not None and right is not None and _sign(node) in ("/", ">>"):
             by = self.flow.number(self.function, right)
@@ -201,7 +203,7 @@ class _Remaining:
         if node.type == "identifier" and depth:
             variable = self.function.locals.named(self.function.text(node), node.start_byte)
             given = self.function.locals.given.get(variable, []) if variable is not None else []
-            # `row += warps` goes on to the next of all items.
+            # `row += warps` moves to the next item.
             given = [each for each in given if _sign(each.node) != "+="]
             return any(self._counts_block(value, depth - 1) for each in given for value in each.values)
         if node.type in (*_WRAPPED, "binary_expression"):
@@ -209,7 +211,7 @@ class _Remaining:
         return False
 
     def _is_warp(self, node: Node) -> bool:
-        """Whether it is the number of a warp in its block, or worked out from that; not where its lanes start."""
+        """Return whether it is, or is computed from, a warp's number in its block; not a warp's first thread."""
         while node.type == "parenthesized_expression" and node.named_children:
             node = node.named_children[0]
         right = _right(node)
@@ -221,7 +223,7 @@ class _Remaining:
         return WARP <= self.flow.kernels.agreement(self.function, node) < BLOCK and self._from(node, _THREAD)
 
     def _strides(self, node: Node) -> bool:
-        """Whether it starts a variable that goes on by what the grid has: then all items are reached by any number."""
+        """Return whether it initializes a variable with a grid stride: then any number of warps reaches all items."""
         outer = node.parent
         while outer is not None and outer.type in (*_WRAPPED, "binary_expression"):
             outer = outer.parent
@@ -242,7 +244,7 @@ class _Remaining:
     # -- where values come from
 
     def _from(self, node: Node, pattern: re.Pattern[bytes]) -> bool:
-        """Whether the value is worked out from what `pattern` matches: by arithmetic, not by what memory holds."""
+        """Return whether the value is computed from a match of `pattern`: by arithmetic, not through memory."""
         seen: set[tuple[Function, int]] = set()
         stack = [(self.function, node)]
         while stack:
@@ -303,7 +305,7 @@ def _right(node: Node) -> Node | None:
 
 
 def launches_that_count(kernel: Function, project: Project) -> Iterator[str]:
-    """Yield the launches of the kernel whose blocks are not whole wavefronts, or whose grid counts warps of 32."""
+    """Yield the kernel's launches whose blocks are not whole wavefronts, or whose grid counts warps of 32."""
     for source in project.component(kernel.source):
         if not isinstance(source, Cpp) or source.is_hipport_header or kernel.name not in source.words:
             continue
@@ -325,7 +327,7 @@ def launches_that_count(kernel: Function, project: Project) -> Iterator[str]:
 
 
 def _sizes(source: Cpp, text: bytes, before: int) -> list[bytes]:
-    """Return the dimensions of `text`: of `dim3(a, b)`, of a number, of a variable that has been set once."""
+    """Return the dimensions of `text`: of `dim3(a, b)`, a number, or a variable that is set once."""
     text = text.strip()
     if re.fullmatch(rb"[A-Za-z_]\w*", text):
         name = re.escape(text)
@@ -342,7 +344,7 @@ def _sizes(source: Cpp, text: bytes, before: int) -> list[bytes]:
 
 
 def _closes(text: bytes) -> bool:
-    """Whether the first bracket is closed by the last one."""
+    """Return whether the last bracket closes the first one."""
     depth = 0
     for at, byte in enumerate(text):
         depth += {40: 1, 123: 1, 41: -1, 125: -1}.get(byte, 0)

@@ -12,12 +12,12 @@ from hipport.syntax.cpp import Cpp
 from hipport_passes.device.wide_warps.widening_notes import Work
 
 _SUFFIX = b"_of_wave"
-#: The name of a second version, and what the first one is called.
+#: The name of a second version, with the name of the first one.
 OF_WAVE = re.compile(rb"(?<!\w)(?P<name>\w+?)" + _SUFFIX + rb"_*(?!\w)")
 
 
 def whole(function: Function) -> Span:
-    """The text of a function, with the head of the template that it is."""
+    """Return the span of a function, with the head of its template."""
     node = function.node
     if node.parent is not None and node.parent.type == "template_declaration":
         node = node.parent
@@ -25,9 +25,9 @@ def whole(function: Function) -> Span:
 
 
 def can_have_twin(function: Function, work: Work, files: Iterable[Cpp]) -> bool:
-    """Whether there can be a second version under another name.
+    """Return whether there can be a second version under another name.
 
-    All that names the function calls it, behind its only definition, and all that widens it is inside of it.
+    All mentions of the function must be calls after its only definition, and all its edits must be inside of it.
     """
     where = whole(function)
     if function.kernel or is_method(function) or function.source.directive(function.node.start_byte):
@@ -51,7 +51,7 @@ def can_have_twin(function: Function, work: Work, files: Iterable[Cpp]) -> bool:
 
 
 def name_of(function: Function, files: Iterable[Cpp]) -> bytes:
-    """Return what the second version is called."""
+    """Return the name of the second version."""
     words: set[bytes] = set().union(*(file.words for file in files))
     name = function.name + _SUFFIX
     while name in words:
@@ -60,12 +60,12 @@ def name_of(function: Function, files: Iterable[Cpp]) -> bytes:
 
 
 def renamed(function: Function, twins: Mapping[bytes, bytes]) -> dict[Span, bytes]:
-    """Return the edits with which a function calls the second versions."""
+    """Return the edits with which a function calls second versions."""
     return {span: twins[name] for span, name in _called(function, twins.keys())}
 
 
 def twin(function: Function, work: Work, twins: Mapping[bytes, bytes]) -> Work:
-    """Return the work that puts the second version behind the first."""
+    """Return the work that puts the second version after the first."""
     where, source = whole(function), function.source
     start = function.node.start_byte + len(function.head)
     edits = {

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 _OF_MASKS = {b"__popc": b"popc", b"__ffs": b"ffs"}
-#: What has no reading on wavefronts of 64 lanes.
+#: Code without a meaning on wavefronts of 64 lanes.
 _REFUSED = re.compile(
     rb"\b(?P<asm>asm|__asm__)\b|\btiled_partition\s*\([^;]*?,\s*(?:32|\w*[A-Za-z]\w*)\s*\)|\bcoalesced_threads\b|\b(?:hip)?cub\s*::\s*Warp\w+|"
     rb"\bWARP_(?:SHFL\w*|BALLOT|ANY|ALL)\b|\bhipport::(?!native\b)\w+|\b__fns\b|\b__brev\b|\bC10_WARP_SIZE\b"
@@ -37,7 +37,7 @@ _OF_WAVES = re.compile(rb"\bwarpSize\b|\bwave_size\b")
 _TILE = re.compile(rb"\b(?:tiled_partition|thread_block_tile)\s*<\s*([^<>;]+?)\s*(?:,[^<>;]*)?>")
 _NUMBER_OR_NAME = re.compile(rb"(?<![\w.])(?:[A-Za-z_]\w*|\d\w*)(?![\w.])")
 _BY_FIVE = re.compile(rb"(?:<<|>>)\s*5\b")
-#: Threads of other rows, unless it is to number all threads of a block.
+#: Indices of threads in other rows, unless they number all threads of a block.
 _ROWS = re.compile(
     rb"(?<!blockDim\.x \* )(?<!blockDim\.x\*)\bthreadIdx\s*\.\s*[yz]\b(?!\s*\*\s*\(?blockDim\.x)(?!\s*\*\s*blockDim\.y)"
 )
@@ -76,7 +76,7 @@ class Widening(Arithmetic):
         return self.done
 
     def texts(self) -> None:
-        """Refuse what has no reading on wavefronts of 64 lanes, wherever it stands."""
+        """Refuse all code without a meaning on wavefronts of 64 lanes."""
         function = self.function
         for match in _REFUSED.finditer(self.code, function.body.start_byte, function.body.end_byte):
             self.refuse_at(match.start(), match.group().decode("utf-8", "replace"))
@@ -91,7 +91,7 @@ class Widening(Arithmetic):
         self.given(node.child_by_field_name("declarator"), node.child_by_field_name("value"))
         self.variable(node)
 
-    # -- what is called
+    # -- calls
 
     def call(self, node: Node) -> None:
         name, given = called_name(node, self.code), arguments(node)
@@ -133,7 +133,7 @@ class Widening(Arithmetic):
                 self.refuse(node, f"a mask is passed to {name.decode()}")
 
     def mask(self, node: Node) -> None:
-        """An argument that says which lanes."""
+        """Widen an argument that is a mask of lanes."""
         if self.is_full(node):
             self.settled.update(child.start_byte for child in (node, *inner_nodes(node)))
             self.edit(span(node), NATIVE + b"full_mask()")
@@ -141,7 +141,7 @@ class Widening(Arithmetic):
             self.refuse(node, "a mask that names lanes by number")
 
     def shuffle(self, name: bytes, given: tuple[Node, ...]) -> None:
-        """The arguments of a shuffle behind its mask: value, lane or distance, width."""
+        """Widen the arguments of a shuffle after its mask: value, lane or distance, width."""
         if len(given) > 1:
             number = self.flow.number(self.function, given[1])
             by = not re.fullmatch(rb"__shfl(?:_sync)?", name)
@@ -157,7 +157,7 @@ class Widening(Arithmetic):
             self.settle(given[2], SIZE)
 
     def steps(self, distance: Node) -> bool:
-        """Whether a `for` loop counts a distance, which `loop` handles, or it is a parameter of the function."""
+        """Return whether a `for` loop counts a distance, which `loop` handles, or it is a parameter of the function."""
         name = self.function.text(distance)
         if name in self.function.parameters:
             return True
@@ -172,7 +172,7 @@ class Widening(Arithmetic):
     # -- loops
 
     def loop(self, node: Node) -> None:
-        """`for (o = 16; o; o /= 2)` and `for (o = 1; o < 32; o *= 2)` whose `o` a shuffle takes."""
+        """Widen `for (o = 16; o; o /= 2)` and `for (o = 1; o < 32; o *= 2)` where a shuffle uses `o`."""
         start, condition = node.child_by_field_name("initializer"), node.child_by_field_name("condition")
         declarator = start.child_by_field_name("declarator") if start is not None else None
         target = declarator or start
@@ -191,19 +191,19 @@ class Widening(Arithmetic):
         for each in (value, limit):
             known = each is None or self.flow.number(self.function, each) is not None
             if each is not None and not known and not _OF_WAVES.search(self.function.text(each)):
-                # `kLanes / 2`, of a template's parameter perhaps
+                # `kLanes / 2`, perhaps of a template's parameter.
                 self.refuse(each, "the range of shuffles")
                 return
         widths = {self.flow.number(self.function, given[2]) if len(given) > 2 else 32 for _, given in shuffles}
         if widths <= {2, 4, 8, 16}:
-            return  # Parts of a warp, which stay what they are.
+            return  # Parts of a warp, which stay unchanged.
         if widths != {32}:
             self.refuse(value, "the range of shuffles")
         else:
             self.bounds(value, condition, limit, all(by for by, _ in shuffles))
 
     def bounds(self, value: Node, condition: Node | None, limit: Node | None, by_distance: bool) -> None:
-        """Settle the first and the last value of a loop over the distances of shuffles, or over the lanes."""
+        """Widen the first and the last value of a loop over the distances of shuffles, or over the lanes."""
         start_at = self.flow.number(self.function, value)
         end_at = self.flow.number(self.function, limit) if limit is not None else None
         if not by_distance:
@@ -223,8 +223,10 @@ class Widening(Arithmetic):
                 self.settle(limit, SIZE + b" / 2")
 
     def shuffles_by(self, variable: Node, loop: Node) -> Iterator[tuple[bool, tuple[Node, ...]]]:
-        """Yield the shuffles in a loop that take `variable` as a lane or distance: whether it is a distance, and the
-        value, lane or distance, and width."""
+        """Yield the shuffles in a loop by `variable`: whether it is a distance, and the operands.
+
+        The operands are the value, the lane or distance, and the width.
+        """
         name = re.compile(rb"(?<!\w)" + re.escape(self.function.text(variable)) + rb"(?!\w)")
         for call in inner_nodes(loop):
             called = called_name(call, self.code) if call.type == "call_expression" else b""
@@ -234,7 +236,7 @@ class Widening(Arithmetic):
             if len(given) > 1 and name.search(self.function.text(given[1])):
                 yield re.fullmatch(rb"__shfl(?:_sync)?", called) is None, given
 
-    # -- variables and what is put into them
+    # -- variables and assignments
 
     def assignment(self, node: Node) -> None:
         left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
@@ -242,8 +244,8 @@ class Widening(Arithmetic):
         if left is None or right is None or sign is None:
             return
         if sign.type == "+=" and self.flow.number(self.function, right) == 32 and left.type == "identifier":
-            # A step over what the lanes of a warp have done.
-            # What comes from nowhere that is seen varies as far as is known, and not surely by lanes.
+            # A step over the work of a warp's lanes. A value of unknown origin counts as varying, but not certainly by
+            # lane.
             if self.flow.kernels.unknown(self.function, left):
                 self.refuse(node, "")
             elif self.agreed(left) < BLOCK:
@@ -255,7 +257,7 @@ class Widening(Arithmetic):
             self.given(left, right)
 
     def of_a_lane(self, node: Node, depth: int = 3) -> bool:
-        """Whether it is worked out from the number of a lane: `lane * 4`, and what starts there."""
+        """Return whether it is computed from the number of a lane: `lane * 4`."""
         for each in (node, *inner_nodes(node)):
             if each.type == "subscript_expression":
                 return False
@@ -269,7 +271,7 @@ class Widening(Arithmetic):
         return False
 
     def piece(self, node: Node) -> None:
-        """`part[warp][lane * 4]`, in shared memory that has room for 32 lanes."""
+        """Refuse `part[warp][lane * 4]`, in shared memory with room for 32 lanes."""
         array, indices = node.child_by_field_name("argument"), node.child_by_field_name("indices")
         while array is not None and array.type == "subscript_expression":
             array = array.child_by_field_name("argument")
@@ -287,7 +289,7 @@ class Widening(Arithmetic):
                 return
 
     def variable(self, node: Node) -> None:
-        """`int size = 32;`, which is no constant."""
+        """Widen `int size = 32;`, which is not a constant."""
         value = node.child_by_field_name("value")
         outer = node.parent
         if value is None or outer is None or value.start_byte in self.settled:
@@ -296,7 +298,7 @@ class Widening(Arithmetic):
             self.refuse(node, "")
 
     def given(self, target: Node | None, value: Node | None) -> None:
-        """A number that a mask is set to."""
+        """Widen a number that is assigned to a mask."""
         if target is None or value is None or value.start_byte in self.settled:
             return
         node: Node | None = target
@@ -319,7 +321,7 @@ class Widening(Arithmetic):
     # -- arrays
 
     def array(self, node: Node) -> None:
-        """Arrays of the block with an entry for each lane: room for 64."""
+        """Give arrays of the block with an entry for each lane room for 64."""
         if b"__shared__" not in self.code[node.start_byte : node.end_byte].split(b"=", 1)[0]:
             return
         for declarator in node.children_by_field_name("declarator"):
@@ -334,7 +336,7 @@ class Widening(Arithmetic):
             name = self.function.text(inner)
             for indices in self.subscripts(name):
                 for size, index in zip(sizes, indices, strict=False):
-                    # `s[threadIdx.x]`, of the threads of the first warp.
+                    # `s[threadIdx.x]` of the threads of the first warp.
                     thread = self.flow.is_thread(self.function, index) and len(sizes) == 1
                     if size is not None and (thread or self.flow.is_lane(self.function, index)):
                         if self.flow.number(self.function, size) == 32:
@@ -365,7 +367,7 @@ class Widening(Arithmetic):
     # -- macros and types
 
     def macros(self) -> None:
-        """Macros that have intrinsics in them: whoever else uses them keeps them as they are."""
+        """Refuse macros that contain intrinsics, because their other users need them unchanged."""
         words = set(re.findall(rb"\w+", self.function.text(self.function.body)))
         for name in sorted(words & self.project.union_over(self.function.source, macros_of_warps)):
             self.done.places.append(f"{name.decode()} is a macro with intrinsics: make it a function")
@@ -375,7 +377,7 @@ class Widening(Arithmetic):
         self.places_of_32(sorted(words & bodies.keys()), bodies)
 
     def places_of_32(self, names: Iterable[bytes], bodies: Mapping[bytes, list[bytes]]) -> None:
-        """Macros that are no constants and have 32 in them, `#define WARPS(n) (n / 32)`."""
+        """Refuse macros that are not constants and contain 32, `#define WARPS(n) (n / 32)`."""
         source = self.function.source
 
         def counts(name: bytes, depth: int) -> bool:
@@ -401,7 +403,7 @@ class Widening(Arithmetic):
                     self.refuse(node, "")
             elif node == function.body:
                 break
-        # In the order of the source: what is reported must not depend on how a set is laid out.
+        # In the order of the source: reports must not depend on the order of a set.
         for variable in sorted(flow.variables.get(function, ()), key=lambda each: (each.start, each.name)):
             declared = flow.declared(function, variable)
             if declared is None:

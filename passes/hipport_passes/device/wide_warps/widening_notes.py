@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Notes on a function whose warps are widened to the wavefront, which all steps share."""
+"""The state of a function whose warps are widened to the wavefront, which all steps share."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Work:
 
 
 class Notes:
-    """The work on one function so far, and the places that are settled."""
+    """The work on one function so far, and the places that are handled."""
 
     def __init__(self, function: Function, flow: Masks, project: Project) -> None:
         self.function = function

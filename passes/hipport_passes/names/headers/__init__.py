@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Include HIP's headers in place of CUDA's.
 
-Headers that HIP does not need are removed, and so is one that an earlier line already includes. A header of the
-program itself is left alone, and so is code that only one of CUDA and HIP ever compiles. A header that a macro names,
-for `#include HEADER`, is replaced where the macro is defined. nvcc includes the runtime header in front of every `.cu`
-file, and hipcc does not, so it is included where a file needs it before another include provides it.
+Headers that HIP does not need are removed, and so is one that an earlier line already includes. A header of the program
+itself is left alone, and so is code that only one of CUDA and HIP ever compiles. A header that a macro names, for
+`#include HEADER`, is replaced in the macro's definition. nvcc includes the runtime header before every `.cu` file, and
+hipcc does not, so it is included if a file needs it before another include provides it.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ _PER_THREAD = b"CUDA_API_PER_THREAD_DEFAULT_STREAM"
 
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
-    """Yield a finding per include that changes or that a person must look at, and one for the runtime header."""
+    """Yield a finding per include that changes or that a person must judge, and one for the runtime header."""
     findings = _in_order(list(_found(source, project)))
     yield from findings if source.begun_as_hip else _marked(source, findings)
 
 
 def _in_order(findings: list[Finding]) -> list[Finding]:
-    """Have lines that are put at one place be one edit of all that put some there, in the order that they come in."""
+    """Join insertions at one place to one edit, in their order, which all their findings share."""
     lines: dict[Span, dict[bytes, None]] = {}
     for each in findings:
         for edit in each.edits:
@@ -57,11 +57,11 @@ def _in_order(findings: list[Finding]) -> list[Finding]:
 
 
 def _marked(source: Cpp, findings: list[Finding]) -> list[Finding]:
-    """Have one of HIP's headers say that hipport has put it there: a file with it was CUDA, and new code in it is.
+    """Mark one of HIP's headers as written by hipport: a file with the mark was CUDA, and so is new code in it.
 
-    Where the runtime's comes to a file that has the mark on another, the mark goes over to it.
+    If the runtime's header is added to a file with the mark on another one, the mark moves to it.
     """
-    # What is for review may be declined.
+    # REVIEW findings may be rejected.
     edits = [
         (each.certainty.value, _RUNTIME not in edit.new, edit.span, edit)
         for each in findings
@@ -88,16 +88,16 @@ def _marked(source: Cpp, findings: list[Finding]) -> list[Finding]:
 
 def _found(source: Cpp, project: Project) -> Iterator[Finding]:
     known = table()
-    # What has been included so far, under no condition, by its path in HIP.
+    # The paths in HIP of all unconditional includes so far.
     seen: set[str] = set()
     told: set[str] = set()
     is_cuda = source.path.suffix == ".cu"
     if (is_cuda or compiled_as_cuda(source, project)) and needs_runtime(source, project):
         at = line_of(source, known.runtime)
         line = f"#include <{known.runtime}>".encode() + source.newline
-        if not is_cuda:  # a compiler of the host may read it as well
+        if not is_cuda:  # A host compiler may read the file as well.
             line = b"#ifdef __HIPCC__" + source.newline + line + b"#endif" + source.newline
-        # What comes with it for CUDA only: nothing that is included brings it.
+        # Headers that nvcc's runtime header includes and HIP's does not, if no other include provides them.
         alone = list(brought(source, project, brings=(known.runtime,))) if is_cuda else []
         line += b"".join(edit.new for each in alone for edit in each.edits)
         edits = (Edit(Span(at, at), line),)
@@ -113,7 +113,7 @@ def _found(source: Cpp, project: Project) -> Iterator[Finding]:
             continue
         row = None if within(start, source.hip_only) else lookup(include.path)
         if source.path.suffix == ".c" and include.path.startswith(("TH/", "THC/")):
-            row = None  # What takes their place is C++; `pytorch_api` says what is to be done.
+            row = None  # Its replacement is C++; `pytorch_api` reports what to do.
         here = include.path
         if row is not None and is_own(source, include, project):
             row = None
@@ -127,7 +127,7 @@ def _found(source: Cpp, project: Project) -> Iterator[Finding]:
             many = (*known.folders, *known.families) if row.hip is None and here not in known.rows else ()
             library = next((begins for begins in many if here.startswith(begins)), "")
             if library and library in told:
-                continue  # what is to be done about a library is said once
+                continue  # The advice about a library is given once.
             told.add(library)
             of_it = [each.path for each in source.includes if each.path.startswith(library)]
             others = sum(not known.beside_std.fullmatch(path) for path in of_it) - 1 if library else 0
@@ -143,7 +143,7 @@ def _found(source: Cpp, project: Project) -> Iterator[Finding]:
 
 
 def _marked_beside(source: Cpp, findings: list[Finding]) -> list[Finding]:
-    """Mark an include of HIP's that is there already, where one of CUDA's beside it goes: nothing else would tell."""
+    """Mark an existing include of HIP if one of CUDA's beside it is removed: nothing else would show it."""
     there = next((each for each in source.includes if _OF_HIP.fullmatch(source[each.target])), None)
     changing = next((i for i, each in enumerate(findings) if each.kind == "dropped"), None)
     if there is None or changing is None or source.ported_before:
@@ -154,7 +154,7 @@ def _marked_beside(source: Cpp, findings: list[Finding]) -> list[Finding]:
 
 
 def _put_before(source: Cpp) -> Iterator[Finding]:
-    """The runtime's include of an earlier run, which came too late for what upstream has put in front of it since."""
+    """Remove the runtime include of an earlier run if upstream has since put code before it that needs it."""
     line = rb"^[ \t]*#[ \t]*include[ \t]*<%b>%b[ \t]*(?:\r?\n|\r|\Z)" % (table().runtime.encode(), re.escape(MARK))
     for match in re.finditer(line, source.text, re.MULTILINE):
         span = Span(*match.span())
@@ -162,7 +162,7 @@ def _put_before(source: Cpp) -> Iterator[Finding]:
 
 
 def _is_unknown(source: Cpp, project: Project, include: Include) -> bool:
-    """Say whether the header looks like one of CUDA's, but is neither known nor among the files."""
+    """Return whether the header looks like one of CUDA's, but is neither known nor among the files."""
     if not include.angled or within(include.directive.start, source.hip_only) or lookup(include.path) is not None:
         return False
     looks = table().unknown[0].fullmatch(include.path)
@@ -170,8 +170,8 @@ def _is_unknown(source: Cpp, project: Project, include: Include) -> bool:
 
 
 def _default_stream(source: Cpp) -> Iterator[Finding]:
-    """Yield where the host's code asks the runtime's headers for a default stream of each thread's own."""
-    # nvcc has read the headers before the first line of a `.cu` file: there it does nothing.
+    """Yield the places where host code requests a per-thread default stream from the runtime's headers."""
+    # nvcc has read the headers before the first line of a `.cu` file: there it has no effect.
     if _PER_THREAD not in source.text or source.path.suffix == ".cu":
         return
     hip = _PER_THREAD.replace(b"CUDA", b"HIP")
@@ -190,13 +190,13 @@ def _default_stream(source: Cpp) -> Iterator[Finding]:
 
 
 def _of_samples(source: Cpp) -> frozenset[bytes]:
-    """The names of NVIDIA's samples in the file that hipport's header has not."""
+    """Return the names of NVIDIA's samples in the file that hipport's header lacks."""
     samples = table().samples
     return frozenset(source.matched(samples.lacks)) - samples.has
 
 
 def _named_by_macros(source: Cpp, project: Project) -> Iterator[Finding]:
-    """Headers of CUDA's that a macro stands for and `#include MACRO` includes, in this file or one with it."""
+    """Replace CUDA's headers in macros that `#include MACRO` includes, in this file or one of its component."""
     if b"define" not in source.code:
         return
     included = project.union_over(source, _included_macros)
@@ -205,7 +205,7 @@ def _named_by_macros(source: Cpp, project: Project) -> Iterator[Finding]:
     for directive in source.directives:
         if source.ported(directive.start):
             continue
-        # A path in quotes is a string, whose text `code` has not.
+        # A quoted path is a string, which is blank in `code`.
         match = _NAMES_HEADER.match(source.text, directive.start, directive.end)
         if match is None or match[1] not in included:
             continue
@@ -220,7 +220,7 @@ def _named_by_macros(source: Cpp, project: Project) -> Iterator[Finding]:
             continue
         row = lookup(path)
         if row is not None and not is_own(source, include, project):
-            # A directive needs a header: the runtime's, where HIP needs none.
+            # The directive needs a header: the runtime's, if HIP needs none.
             yield from _mapped(source, project, include, row if row.hip != "" else Row(table().runtime), set())
 
 
@@ -234,7 +234,7 @@ def _included_macros(source: Cpp) -> frozenset[bytes]:
 def _mapped(
     source: Cpp, project: Project, include: Include, row: Row, seen: set[str], more: str = ""
 ) -> Generator[Finding, None, str]:
-    """Yield the finding for an include of CUDA's, and return what is included there now."""
+    """Yield the finding for an include of CUDA's, and return the path that is included there now."""
     path, hip = include.path, row.hip
     if hip is None:
         yield Finding(include.target, "unsupported", f"{path}{more}: {row.advice}", certainty=Certainty.MANUAL)
@@ -250,7 +250,7 @@ def _mapped(
         return ""
     runtime = table().runtime
     if not hip and runtime not in seen and not any(brings_runtime(source, other, project) for other in source.includes):
-        # The file has the built-in variables and functions from this header alone.
+        # The file gets the built-in variables and functions only from this header.
         hip = runtime
     if not hip or hip in seen:
         why = f"{hip} is already included" if hip else row.why or "HIP needs none"
@@ -265,14 +265,14 @@ def _mapped(
     steered = project.union_over(source, _steered) if any(hip == each[0] for each in table().steering) else ()
     for steered_header, macro, _, _ in table().steering:
         if steered_header == hip and macro in steered and "!" + macro not in steered:
-            # The value that -DMACRO gives it, so that both may be there.
+            # The same value as that of -DMACRO, so that both may exist.
             macros.append(f"#define {macro} 1".encode() + source.newline)
     sure = not row.review or (row.sure != "" and project.target.rocm >= row.sure_since)
     certainty = Certainty.SAFE if sure else Certainty.REVIEW
     why = row.sure if sure else row.review
     message = f"{path} → {hip}" + (f": {why}" if why else "")
     at = line_of_include(source, include).start if macros else include.target.start
-    # One edit, as what is put in front of the first include of the file may stand there, too.
+    # One edit, because an insertion before the first include of the file may be at the same place.
     new = b"".join(macros) + source[Span(at, include.target.start)] + target
     edit = Edit(Span(at, include.target.end), new)
     yield Finding(include.target, "mapped", message, (edit,), certainty, creates)
@@ -280,7 +280,7 @@ def _mapped(
 
 
 def _group(source: Cpp, project: Project, include: Include, names: frozenset[bytes]) -> Iterator[Finding]:
-    """A header of cooperative groups that HIP lacks: dropped where nothing of it is used."""
+    """Handle a header of cooperative groups that HIP lacks: it is dropped if none of its names is used."""
     mentioned = project.declared(source, _group_names)
     spaces = {name for space, name in mentioned if space == b"namespace"} | {b"cooperative_groups"}
     opened = (b"using", b"namespace") in mentioned
@@ -312,7 +312,7 @@ def _group_names(source: Cpp) -> frozenset[tuple[bytes, bytes]]:
 
 
 def _steered(source: Cpp) -> frozenset[str]:
-    """The steering macros whose names the file uses, and of those that it defines, `!` and the macro."""
+    """Return the steering macros whose names the file uses, and `!` with the macro for those that it defines."""
     found = {macro for _, macro, names, _ in table().steering if next(source.names(names), None)}
     defined = {match[1].decode() for match in _DEFINED.finditer(source.code)}
     return frozenset(found | {"!" + macro for _, macro, _, _ in table().steering if macro in defined})

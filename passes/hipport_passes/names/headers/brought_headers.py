@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Headers that others bring with CUDA, and do not with ROCm."""
+"""Headers that other headers include in CUDA, and do not in ROCm."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from hipport_passes.names.headers.runtime_header import NEEDS_RUNTIME
 
 
 def transitive(source: Cpp, project: Project) -> Iterator[Finding]:
-    """Headers of Thrust that another brought with CUDA, and none does with ROCm."""
+    """Yield the headers of Thrust that another one includes in CUDA, and none does in ROCm."""
     last = next((each for each in reversed(source.includes) if each.path.startswith("thrust/")), None)
     if last is None or b"thrust" not in source.code:
         return
@@ -37,14 +37,14 @@ def transitive(source: Cpp, project: Project) -> Iterator[Finding]:
 
 
 def brought(source: Cpp, project: Project, brings: tuple[str, ...] = ()) -> Iterator[Finding]:
-    """Headers that others bring with CUDA, and do not with ROCm; or those that the headers in `brings` bring alone."""
+    """Yield headers that others include in CUDA and not in ROCm; or those that only headers in `brings` include."""
     for each in table().brought:
         used = each.names.search(source.code) if source.matched(each.words) else None
         if used is None or (each.on_host and (brings or not _of_the_host(source))):
             continue
         if not each.on_host and source.directive(used.start()):
             continue
-        # hipport's own come in front of all that, whatever they bring.
+        # hipport's own includes precede all of these, whatever they provide.
         bringing = (
             other
             for other in reversed(source.includes)
@@ -65,7 +65,7 @@ def brought(source: Cpp, project: Project, brings: tuple[str, ...] = ()) -> Iter
 
 
 def _paths(source: Cpp, project: Project, include: Include) -> tuple[str, ...]:
-    """The path of an include, and the one that it gets: what is asked of includes is answered alike in a second run."""
+    """Return the path of an include and its replacement, so that a second run gives the same answers."""
     row = lookup(include.path)
     if row is None or row.hip is None or row.since > project.target.rocm or is_own(source, include, project):
         return (include.path,)
@@ -73,10 +73,10 @@ def _paths(source: Cpp, project: Project, include: Include) -> tuple[str, ...]:
 
 
 def _of_the_host(source: Cpp) -> bool:
-    """Say whether the file is C++ that is not behind the runtime's header anyway.
+    """Return whether the file is C++ that does not include the runtime's header anyway.
 
-    Of a header, by what it uses, not by its language: a port may take the last word of CUDA's out of it. What it uses
-    under a condition it has for both.
+    A header is judged by its names, not by its language, because a port may remove its last CUDA name. Names under a
+    condition may be used by both.
     """
     if source.path.suffix in (".c", ".cu", ".cuh", ".hip"):
         return False
@@ -94,7 +94,7 @@ class _Reaching:
         self._found: dict[tuple[tuple[str, ...], bool], set[PurePath]] = {}
 
     def files(self, begins: tuple[str, ...], certain: bool) -> set[PurePath]:
-        """Return those that reach an include whose path begins so; under no condition, if that is to be `certain`."""
+        """Return the files that reach an include whose path begins so; unconditionally, if `certain`."""
         key = (begins, certain)
         if key not in self._found:
             including = self._including[certain]
@@ -112,7 +112,7 @@ class _Reaching:
 
     @cached_property
     def _including(self) -> dict[bool, dict[PurePath, list[PurePath]]]:
-        """The including files of each file, by whether conditions count."""
+        """Return the includers of each file, by whether conditional includes are left out."""
         found: dict[bool, dict[PurePath, list[PurePath]]] = {False: {}, True: {}}
         for certain, by_path in found.items():
             for each in self._files:

@@ -10,38 +10,38 @@ from typing import Any, NamedTuple
 
 from hipport.core.tables import load
 
-# A header by its place in a toolkit: `/usr/local/cuda-10.1/targets/x86_64-linux/include/`.
-# Of a name in a table: its namespace, and what has to stand around it.
+# A header by its place in a toolkit: `/usr/local/cuda-10.1/targets/x86_64-linux/include/`. In a name of a table: its
+# namespace, and the context that it requires.
 _BARE = re.compile(rb".*::|\(\?<?[!=](?:\\.|[^()\\])*\)")
 _IN_TOOLKIT = re.compile(r"/(?:[^/]+/)*cuda[^/]*/(?:[^/]+/)*?include/")
-# Or from a folder above it, or in a folder of that name; only for what is a header of CUDA's without it.
+# Or from a folder above it, or in a folder of that name; only if the rest is a header of CUDA's.
 _BELOW_A_FOLDER = re.compile(r"(?:\.\./)*(?:cuda(?:[-_]?[\d.]+)?/|targets/[^/]+/)?(?:include/)?")
 
 
 class Row(NamedTuple):
-    """The replacement of a header: `hip`; "" removes it, None reports it. Otherwise as in `api_names`."""
+    """The replacement of a header: `hip`; "" removes it, None reports it. Other fields as in `api_names`."""
 
     hip: str | None
     since: tuple[int, int] = (0, 0)
     why: str = ""
     instead: str = ""
     review: str = ""
-    #: From which release on nothing is assumed any more, and why.
+    #: The first release for which nothing is assumed, and why.
     sure_since: tuple[int, int] = (0, 0)
     sure: str = ""
 
     @property
     def advice(self) -> str:
-        """Why the header cannot be had, and what to do."""
+        """Return why the header is not available, and what to do."""
         return "; ".join(part for part in (self.why, self.instead) if part)
 
 
 class Brought(NamedTuple):
-    """A header that is there with CUDA: its names, headers that bring it there, and those that do in any case."""
+    """A header that CUDA provides: its names, the headers that provide it there, and those that do in any case."""
 
     header: str
     names: re.Pattern[bytes]
-    #: The names without their namespace: what to ask a file's words for first.
+    #: The names without their namespace, for a quick test of a file's words.
     words: re.Pattern[bytes]
     brought_by: tuple[str, ...]
     had_by: tuple[str, ...]
@@ -50,25 +50,25 @@ class Brought(NamedTuple):
 
 
 class Samples(NamedTuple):
-    """hipport's header for those of NVIDIA's samples, their names, and what it has not of them."""
+    """hipport's header that replaces those of NVIDIA's samples, their names, and the names that it lacks."""
 
     header: str
     of: frozenset[str]
     has: frozenset[bytes]
     lacks: re.Pattern[bytes]
-    #: How the names of all of the samples' headers begin.
+    #: The common prefix of the names of all the samples' headers.
     begins: str
 
 
 class _Tables(NamedTuple):
     rows: dict[str, Row]
     folders: dict[str, Row]
-    #: By the beginning of their names.
+    #: By the prefix of their names.
     families: dict[str, Row]
     groups: dict[str, frozenset[bytes]]
     runtime: str
     brings_runtime: tuple[str, ...]
-    #: Of those, headers that bring it but for some names.
+    #: One of those, a header that provides it except some names.
     lacks_of_runtime: tuple[str, re.Pattern[bytes], tuple[int, int]]
     thrust: frozenset[str]
     #: Headers of Thrust outside of `detail` and `system` that rocThrust has.
@@ -76,22 +76,22 @@ class _Tables(NamedTuple):
     std: frozenset[str]
     std_review: str
     std_same: frozenset[str]
-    #: How headers look that lie in a folder named as that of libcu++, and are not of it.
+    #: Pattern of headers in a folder named like libcu++'s that are not part of it.
     beside_std: re.Pattern[str]
     steering: tuple[tuple[str, str, re.Pattern[bytes], str], ...]
-    #: header, its names, and the headers that have it in them
+    #: A header, its names, and the headers that include it.
     transitive: tuple[tuple[str, re.Pattern[bytes], tuple[str, ...]], ...]
     brought: tuple[Brought, ...]
     samples: Samples
-    #: Headers of the toolkit whose names others give to theirs, too.
+    #: Headers of the toolkit whose names other projects also use.
     common: frozenset[str]
-    #: How headers look that no row has, and what is said of them.
+    #: Pattern of headers without a row, and their row.
     unknown: tuple[re.Pattern[str], Row]
 
 
 @cache
 def table() -> _Tables:
-    """Return what is known of CUDA's headers: the generated table, and over it the rows made by hand."""
+    """Return the rows of CUDA's headers: the generated table, overridden by the rows made by hand."""
     path = Path(__file__).parent
     generated, own = load(path.with_suffix(".toml")), load(path.with_suffix(".own.toml"))
     rows = {name: Row(hip) for name, hip in generated["headers"].items()}
@@ -167,7 +167,7 @@ def _release(text: str) -> tuple[int, int]:
 
 
 def lookup(path: str) -> Row | None:
-    """Return what becomes of `#include <path>`; None: it is no header of CUDA's."""
+    """Return the replacement of `#include <path>`; None if it is not a header of CUDA's."""
     known = table()
     if in_toolkit := _IN_TOOLKIT.match(path):
         path = path[in_toolkit.end() :]
@@ -193,9 +193,9 @@ def lookup(path: str) -> Row | None:
 
 
 def _in_a_folder(path: str) -> Row | None:
-    """Return the row of a header that AMD lacks, wherever a program has its folder: `<OptiX/optix.h>`.
+    """Return the row of a header that AMD lacks, in any folder of a program: `<OptiX/optix.h>`.
 
-    NVIDIA's samples have files that anybody may have copied.
+    NVIDIA's samples contain such files, and programs copy them.
     """
     known = table()
     folder, _, name = path.rpartition("/")
@@ -204,14 +204,14 @@ def _in_a_folder(path: str) -> Row | None:
     row = known.rows.get(name) or next((row for begins, row in known.families.items() if name.startswith(begins)), None)
     if row is not None and row.hip is None:
         return row
-    # `<nccl/nccl.h>`: a library's header in the folder that is called as it is.
+    # `<nccl/nccl.h>`: a library's header in a folder of the same name.
     own = folder.rpartition("/")[2].lower() == PurePosixPath(name).stem.lower()
     return row if own else None
 
 
 @cache
 def _of_hip() -> frozenset[str]:
-    """The headers of HIP's and its libraries', and the folders that they lie in."""
+    """Return the headers of HIP and its libraries, and their folders."""
     known, own = table(), load(Path(__file__).parent.with_suffix(".own.toml"))["of_hip"]
     names = {row.hip for row in (*known.rows.values(), *known.folders.values(), *known.families.values()) if row.hip}
     found = {name.partition("/")[0] + "/" if "/" in name else name for name in names}
@@ -219,6 +219,6 @@ def _of_hip() -> frozenset[str]:
 
 
 def is_of_hip(path: str) -> bool:
-    """Say whether an include is of HIP, so that what has it was ported, or never was CUDA."""
+    """Return whether an include is of HIP, so that its file was ported, or never was CUDA."""
     folder, slash, _ = path.partition("/")
     return folder + slash in _of_hip()

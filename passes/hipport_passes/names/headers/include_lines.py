@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The place of an include, the owner of its header, and the place of lines that are put beside it."""
+"""The place of an include, the owner of its header, and the place for lines beside it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def on_top(source: Cpp, path: str, line: bytes) -> Edit:
 
 
 def behind(source: Cpp, include: Include, lines: bytes) -> Edit:
-    """Return the edit that puts lines behind an include, and behind what hipport or others say of it on its line."""
+    """Return the edit that puts lines after an include, and after the comments on its line."""
     said = _SAID.match(source.text, include.directive.end)
     whole = said is not None and not source.code[include.directive.end : said.end()].strip()
     at = said.end() if said and whole else line_of_include(source, include).end
@@ -33,7 +33,7 @@ def behind(source: Cpp, include: Include, lines: bytes) -> Edit:
 def line_of_include(source: Cpp, include: Include) -> Span:
     """Return the whole line of `include`, or the directive alone if there is a comment.
 
-    With words behind the header, which compilers warn of: they would be code without the directive.
+    With words after the header, which compilers warn about: they would be code without the directive.
     """
     text = source.text
     whole = source.directive(include.directive.start)
@@ -47,9 +47,9 @@ def line_of_include(source: Cpp, include: Include) -> Span:
 
 
 def is_own(source: Cpp, include: Include, project: Project) -> bool:
-    """Say whether `include` is of a file of the program.
+    """Return whether `include` is of a file of the program.
 
-    Of NVIDIA's samples, which no toolkit has in a folder for includes, any file is that may be meant.
+    For headers of NVIDIA's samples, which no toolkit has in an include folder, any matching file counts.
     """
     if include.path.rpartition("/")[2].startswith(table().samples.begins):
         return bool(project.included(source, include))

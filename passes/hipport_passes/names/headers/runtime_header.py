@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether a file needs the runtime's header before anything brings it."""
+"""Tests whether a file needs the runtime's header before another include provides it."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from hipport.syntax.cpp_text import Include
 from hipport_passes.names.headers.header_tables import lookup, table
 from hipport_passes.names.headers.include_lines import is_own
 
-# What needs the runtime header: launches, built-in variables, vector types and functions, the runtime's functions.
+# Code that needs the runtime header: launches, built-in variables, vector types and functions, the runtime's functions.
 NEEDS_RUNTIME = re.compile(
     rb"<<<|\b(?:__(?:CUDA_RUNTIME(?:_API)?|DRIVER_TYPES|VECTOR_TYPES)_H__|HIP_INCLUDE_HIP_\w+|(?:CUDA|HIP)_[RC]_\d\w+|threadIdx|blockIdx|blockDim|gridDim|warpSize|dim3|__syncthreads\w*|__threadfence\w*|atomic[A-Z]\w+"
     rb"|__launch_bounds__|__shared__|__global__|__device__|__constant__|__forceinline__|__noinline__|__\w+_r[nzud]"
     rb"|(?:make_)?(?:u?(?:char|short|int|long|longlong)|float|double)[1-4]|(?:cuda|hip)[A-Z]\w+|cu[A-Z]\w+)\b"
 )
 
-# What has nvcc take C++ for CUDA, in makefiles, CMake and scripts.
+# Options that make nvcc compile C++ as CUDA, in makefiles, CMake and scripts.
 _AS_CUDA = re.compile(rb"(?<![\w-])--?x[ =]cu\b|\bLANGUAGE\s+CUDA\b")
 
 
 def brings_runtime(source: Cpp, include: Include, project: Project) -> bool:
-    """Say whether `include` is of a header that, in HIP, brings the whole runtime header."""
+    """Return whether `include` is of a header that, in HIP, includes the whole runtime header."""
     if within(include.directive.start, source.cuda_only):
         return False
     known = table()
@@ -32,35 +32,35 @@ def brings_runtime(source: Cpp, include: Include, project: Project) -> bool:
     hip = include.path if row is None else row.hip
     if not hip or (row is not None and (row.since > project.target.rocm or is_own(source, include, project))):
         return False
-    # What hipport's own headers bring does not count: a file that needs one of them later is to come out the same.
+    # hipport's own headers do not count, so that a file that needs one of them only later has the same port.
     return any(hip.startswith(each) if each.endswith("/") else hip == each for each in known.brings_runtime)
 
 
 def compiled_as_cuda(source: Cpp, project: Project) -> bool:
-    """Say whether a file in C++ may be one that nvcc is told to take for CUDA, as a build script does with some."""
+    """Return whether a C++ file may be one that a build script makes nvcc compile as CUDA."""
     if source.path.suffix not in (".cpp", ".cc", ".cxx", ".C", ".c++"):
         return False
     return any(folder in source.path.parents for folder in project.fact(_taking_some_for_cuda))
 
 
 def _taking_some_for_cuda(project: Project) -> frozenset[PurePath]:
-    """The folders of scripts that do so: another program's say nothing."""
+    """Return the folders of scripts that do so; other programs' scripts do not count."""
     found = (other for other in project.sources if not isinstance(other, Cpp) and _AS_CUDA.search(other.text))
-    # Of a folder for scripts, the one above is meant.
+    # For a folder of scripts, the one above counts.
     return frozenset(
         each.path.parent.parent if each.path.parent.name == "cmake" else each.path.parent for each in found
     )
 
 
 def needs_runtime(source: Cpp, project: Project) -> bool:
-    """Say whether the file, with the program's headers in it, needs the runtime before anything brings it."""
+    """Return whether the file, with the program's headers in it, needs the runtime before an include provides it."""
     return source.path not in project.included_paths and _first(source, project, set()) == "needs"
 
 
 def _first(source: Cpp, project: Project, visited: set[object]) -> str:
-    """Return what comes first in `source`, its includes followed: "needs", "brings", or "" for neither."""
+    """Return what comes first in `source` with its includes: "needs", "brings", or "" for neither."""
     visited.add(source.path)
-    # What the file opens with needs nothing by itself, macros that name what is declared later.
+    # The beginning of the file needs nothing by itself: it may be macros that name later declarations.
     done = source.include_point
     for include in source.includes:
         start = include.directive.start
@@ -70,7 +70,7 @@ def _first(source: Cpp, project: Project, visited: set[object]) -> str:
         if within(start, source.cuda_only):
             continue
         for other in project.included(source, include):
-            # hipport's own headers include what they need.
+            # hipport's own headers include the headers that they need.
             if not isinstance(other, Cpp) or other.path in visited or other.is_hipport_header:
                 continue
             if first := _first(other, project, visited):
@@ -82,7 +82,7 @@ def _first(source: Cpp, project: Project, visited: set[object]) -> str:
 
 
 def _lacks(source: Cpp, include: Include, project: Project) -> bool:
-    """Say whether the header brings the runtime but for names that the program has, or not with so old a ROCm."""
+    """Return whether the header provides the runtime without names that the program uses, or only in newer releases."""
     row = lookup(include.path)
     lacking, _, whole_since = table().lacks_of_runtime
     if lacking != (include.path if row is None else row.hip):

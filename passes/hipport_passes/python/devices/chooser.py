@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The function that chooses a device: its name, its text, and where it is defined."""
+"""The function that chooses a device: its name, its text, and the place of its definition."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _NAMES = ("pick_device", "choose_device", "gpu_or_cpu", "hipport_device")
 _LAST = "_hipport_pick_device"
-#: What may be a call of it, with the name that an earlier run has chosen.
+#: A possible call of it, with the name that an earlier run has chosen.
 CALLED = re.compile(rb"\b(?:%b)\(" % "|".join((*_NAMES, _LAST)).encode())
 _HELPER = re.compile(rb"^def (\w+)\(index=None\):\r?\n[ \t]+\"\"\"Return \"cuda\",", re.MULTILINE)
 _HELPER_END = re.compile(
@@ -26,12 +26,12 @@ _HELPER_END = re.compile(
 
 
 class Chooser:
-    """The function in a file that answers "cuda" or "cpu", which an earlier run may have put there."""
+    """The function in a file that returns "cuda" or "cpu", which an earlier run may have written."""
 
     def __init__(self, script: Script) -> None:
         self.script = script
         known = _HELPER.search(script.source.text)
-        #: Whether it is there already.
+        #: Whether it already exists.
         self.there = known is not None
         lost = next((name for name in (*_NAMES, _LAST) if self._calls_alone(name)), None) if known is None else None
         self.name = (
@@ -39,7 +39,7 @@ class Chooser:
             if known is not None
             else lost or next((name for name in _NAMES if not script.named(name)), _LAST)
         )
-        #: Whether an earlier run has put it there, and it is lost since, in a merge.
+        #: Whether an earlier run has written it, and a merge has removed it.
         self.lost = lost is not None
 
     def _calls(self, name: str) -> list[cst.Call]:
@@ -49,12 +49,12 @@ class Chooser:
         return [call for each, call in above if isinstance(call, cst.Call) and call.func is each and len(call.args) < 2]
 
     def _calls_alone(self, name: str) -> bool:
-        """Say whether a name is called in the file, and nothing in it defines the name."""
+        """Return whether the file calls a name that nothing in it defines."""
         calls = self._calls(name)
         return bool(calls) and len(calls) == len(self.script.named(name)) and self.script.bound_elsewhere is not None
 
     def stranded(self, calling: Sequence[cst.CSTNode]) -> list[cst.CSTNode]:
-        """Return the calls, with those that are to be made, that a merge has left without the function or before it."""
+        """Return the calls, including those to be written, that a merge has left without the function or before it."""
         calls = [*self._calls(self.name), *calling]
         if self.lost:
             return calls
@@ -68,7 +68,7 @@ class Chooser:
         return calls if early else []
 
     def _own(self) -> cst.FunctionDef | None:
-        """The function where it stands among the statements of the module."""
+        """Return the function among the statements of the module."""
         import libcst as cst
 
         found = [
@@ -79,13 +79,13 @@ class Chooser:
         return found[0] if self.there and len(found) == 1 else None
 
     def again(self, calls: Sequence[cst.CSTNode]) -> tuple[Edit, ...]:
-        """Return the edits that put the function back, or up to where it is called first."""
+        """Return the edits that restore the function, or move it up to its first call."""
         own = self._own()
         inside = {id(each) for each in self.script.nodes_below(own)} if own is not None else set()
         return (*self.definition([each for each in calls if id(each) not in inside]), *self._away())
 
     def _away(self) -> tuple[Edit, ...]:
-        """Take the function out from where it stands."""
+        """Return the edit that removes the function."""
         text, own = self.script.source.text, _HELPER.search(self.script.source.text)
         end = _HELPER_END.search(text, own.start()) if own is not None else None
         if own is None or end is None:
@@ -95,12 +95,12 @@ class Chooser:
         return (Edit(Span(begun, rest), self.script.source.newline * (1 + apart)),)
 
     def has_torch(self, node: cst.CSTNode) -> bool:
-        """Say whether `torch` is imported, for the whole file, before the place."""
+        """Return whether `torch` is imported for the whole file before the place."""
         before = self.script.source.span(node).start
         return any(each < before for each in self._torch_imports())
 
     def _torch_imports(self) -> Sequence[int]:
-        """Return where `torch` is imported for the whole file."""
+        """Return the places that import `torch` for the whole file."""
         import libcst as cst
 
         return [
@@ -114,18 +114,18 @@ class Chooser:
         ]
 
     def _end(self, statement: cst.BaseSmallStatement) -> int:
-        """Return where an import ends, or a place on its last line."""
+        """Return the end of an import, or a place on its last line."""
         import libcst as cst
 
         try:
             return self.script.source.span(statement).end
-        except Misplaced:  # a semicolon behind it
+        except Misplaced:  # A semicolon follows it.
             if not isinstance(statement, cst.Import):
                 raise
             return self.script.source.span(statement.names[-1].name).end
 
     def definition(self, calls: Sequence[cst.CSTNode]) -> tuple[Edit, ...]:
-        """Return the edit that defines the function, behind the imports and before it is called first."""
+        """Return the edit that defines the function, after the imports and before its first call."""
         import libcst as cst
 
         lines = list(self.script.module.body)
@@ -142,7 +142,7 @@ class Chooser:
             at = self.script.source.line_end_behind(self._end(last.body[-1]))
             torch_there = any(each <= at for each in self._torch_imports())
             return (Edit(Span(at, at), self._lines(torch_there, at)),)
-        # Nothing is imported before it is needed: it goes to the top, below what the file says of itself.
+        # No import precedes the first call: the function goes to the top, below the docstring.
         top = 1 if stop > 0 and _is_docstring(lines[0]) else 0
         at = self.script.source.line_start(self._start(lines[top]))
         return (Edit(Span(at, at), self._body(False) + self.script.source.newline * 3),)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Decisions that the program already makes about the device at a place, and when the place is run."""
+"""The program's own decisions about the device at a place, and the time at which the place runs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from hipport_passes.build_files.build_scripts.script import Script
 
-# A condition that is about which device there is.
+# A condition about the device.
 _DECIDES = re.compile(r"cuda|gpu|\bcpu|_cpu|\bmps\b|\bxpu\b|accelerator|\bhip\b|rocm", re.IGNORECASE)
 # A decorator of tests that need a GPU.
 _FOR_GPUS = re.compile(r"(?=.*(?:cuda|gpu))(?=.*(?:skip|requir|mark\.|only|available))", re.IGNORECASE | re.DOTALL)
@@ -25,12 +25,12 @@ class Decisions:
         self.helper = helper
 
     def decided(self, node: cst.CSTNode) -> bool:
-        """Say whether the place depends on which device there is already, or is not for the CPU at all."""
+        """Return whether the place already depends on the device, or is not for the CPU at all."""
         import libcst as cst
 
         for test, wanted in self.script.conditions(node):
             without = self.without_gpu(test)
-            # `if x.device != "cuda": x = x.to("cuda")` is for the CPU, whatever it says.
+            # `if x.device != "cuda": x = x.to("cuda")` also runs on a CPU, despite its condition.
             if without is not None and without is not wanted:
                 return True
             if without is None and _DECIDES.search(self.script.code(test)):
@@ -48,7 +48,7 @@ class Decisions:
         return False
 
     def without_gpu(self, test: cst.CSTNode) -> bool | None:
-        """Say what a condition is where there is no GPU; None where that is not known."""
+        """Return the value of a condition where there is no GPU; None if it is unknown."""
         import libcst as cst
 
         match test:
@@ -76,7 +76,7 @@ class Decisions:
         return None
 
     def scripted(self, node: cst.CSTNode) -> bool:
-        """Say whether TorchScript may compile the place: it knows no function that is not typed."""
+        """Return whether TorchScript may compile the place: it cannot call untyped functions."""
         import libcst as cst
 
         return b"jit.script" in self.script.source.text and any(
@@ -84,7 +84,7 @@ class Decisions:
         )
 
     def imported(self, node: cst.CSTNode) -> bool:
-        """Say whether an import of the file runs the place: it is in no function's body, and not the program's."""
+        """Return whether importing the file runs the place: it is in no function's body, and not under `__main__`."""
         import libcst as cst
 
         for above, child in self.script.ancestors(node):
@@ -95,7 +95,7 @@ class Decisions:
         return True
 
     def only_a_type(self, node: cst.CSTNode) -> bool:
-        """Say whether the place is only a type, or only asked for its type."""
+        """Return whether the place is only a type, or only its type is tested."""
         import libcst as cst
 
         for above, _ in self.script.ancestors(node):

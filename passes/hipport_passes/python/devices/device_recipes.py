@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Back ends and options that ROCm does not have, by the recipes of the table."""
+"""Back ends and options that ROCm lacks, by the recipes of the table."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def known_recipes() -> tuple[Mapping[str, Any], ...]:
     return tuple(load(_TABLE)["recipe"])
 
 
-# What a pattern of a recipe may begin with, and need not where any part of a text will do: in a long line it would be
-# looked for from each place to the end.
+# Optional prefixes of a recipe's pattern, which a search does not need: in a long line they would be tried from each
+# place to the end.
 _LEADING = re.compile(r"(?:(?<=\|)|(?<=^)|(?<=\(\?:))(?:\(\?:\.\+\\\.\)\?|\\w\+(?=_))")
 
 
@@ -38,7 +38,7 @@ def _quick(pattern: str) -> re.Pattern[bytes]:
 
 
 def concerns(recipe: Mapping[str, Any], source: Python) -> bool:
-    """Say, cheaply, whether the recipe can find anything in the file."""
+    """Return whether the recipe can find anything in the file; a quick test."""
     if "keyword" in recipe and recipe["keyword"].encode() not in source.text:
         return False
     imports = recipe.get("imports", ())
@@ -54,7 +54,7 @@ def concerns(recipe: Mapping[str, Any], source: Python) -> bool:
 
 
 def back_ends(script: Script, recipe: Mapping[str, Any]) -> Iterator[Finding]:
-    """Yield the places that a recipe is for, where nobody has decided for ROCm."""
+    """Yield the places of a recipe, unless the program has decided for ROCm."""
     import libcst as cst
 
     for node in script.nodes:
@@ -80,7 +80,7 @@ def _matches(script: Script, node: cst.CSTNode, recipe: Mapping[str, Any]) -> bo
 
     if "call" in recipe:
         if "argument" in recipe:
-            # The string is the place, wherever among the arguments it stands.
+            # The string is the place, at any index among the arguments.
             above = script.parent.get(node)
             if not (isinstance(node, cst.SimpleString) and isinstance(above, cst.Arg)):
                 return False
@@ -108,7 +108,7 @@ def _matches(script: Script, node: cst.CSTNode, recipe: Mapping[str, Any]) -> bo
 
 
 def _keyed(script: Script, node: cst.CSTNode) -> str:
-    """Return the keyword, the attribute or the key that the value is given by."""
+    """Return the keyword, the attribute or the key of the value."""
     import libcst as cst
 
     match script.parent[node]:
@@ -127,7 +127,7 @@ def _keyed(script: Script, node: cst.CSTNode) -> str:
 
 
 def _chosen(script: Script, node: cst.CSTNode, rocm: str) -> str:
-    """Return an expression that is `rocm` on ROCm and what is there elsewhere."""
+    """Return an expression that is `rocm` on ROCm, and the original elsewhere."""
     import libcst as cst
 
     own = script.source[script.source.span(node)].decode("utf-8")
@@ -148,7 +148,7 @@ def _chosen(script: Script, node: cst.CSTNode, rocm: str) -> str:
 
 
 def _bracketed(node: cst.CSTNode) -> bool:
-    """Say whether the expression has parentheses of its own."""
+    """Return whether the expression has parentheses of its own."""
     return bool(getattr(node, "lpar", ()))
 
 
@@ -157,7 +157,7 @@ def _has_torch(script: Script) -> bool:
 
 
 def _tried(script: Script, node: cst.CSTNode) -> bool:
-    """Say whether the file has a way out where the place fails: a `try` that is about little else."""
+    """Return whether the file handles a failure of the place: by a `try` with little else in it."""
     import libcst as cst
 
     return any(

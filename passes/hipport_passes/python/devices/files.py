@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A Python file's statements about GPUs and devices, for other files of its program."""
+"""Facts about GPUs and devices in a Python file, for other files of its program."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from hipport.syntax.python import Python, syntax_tree
 
 _OWN_CUDA = re.compile(rb"\bdef[ \t]+cuda[ \t]*\(")
-# After PyTorch was asked for GPUs it is too late for either.
+# Once PyTorch was asked for GPUs, it is too late for both.
 _VISIBLE = re.compile(
     rb"^([ \t]*)(?:\w+\.)?(?:environ(?:\[|\.(?:update|setdefault)\()|putenv\()"
     rb"[^\r\n]*(?:CUDA|HIP|ROCR)_VISIBLE_DEVICES",
@@ -30,7 +30,7 @@ def imports_torch(source: Python) -> bool:
 
 
 def hides(source: Python, place: int | None = None) -> bool:
-    """Say whether the file says which GPUs there are, other than before all else, or before a place in it."""
+    """Return whether the file selects GPUs, other than before all other code, or before a place in it."""
     if place is None:
         torch = _IMPORTS_TORCH.search(source.text)
         place = torch.start() if torch is not None else len(source.text)
@@ -38,12 +38,12 @@ def hides(source: Python, place: int | None = None) -> bool:
 
 
 def forks(source: Python) -> bool:
-    """Say whether the file makes processes that are copies of the one that makes them, as Linux does by default."""
+    """Return whether the file starts processes by fork, as Linux does by default."""
     return _FORKS.search(source.text) is not None and _SPAWNS.search(source.text) is None
 
 
 def has_own_cuda(source: Python) -> bool:
-    """Say whether the file defines a `cuda` that has no `to` beside it: then the one is not the other."""
+    """Return whether the file defines a `cuda` without a `to` beside it: then the two are not equivalent."""
     if not _OWN_CUDA.search(source.text):
         return False
     try:
@@ -58,7 +58,7 @@ def has_own_cuda(source: Python) -> bool:
 
 
 def signatures(source: Python) -> Mapping[str, Sequence[Sequence[str]]]:
-    """Return the names of the parameters of each function, and of what makes a class, by their names."""
+    """Return the parameter names of each function, and of each class's constructor, by name."""
     try:
         tree = syntax_tree(source.text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):

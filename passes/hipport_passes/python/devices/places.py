@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Strings that name a device, and where they stand."""
+"""Strings that name a device, and their places."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ _FIRST = re.compile(
     r"(?:torch\.)?device|torch\.(?:Generator|autocast|amp\.autocast|amp\.GradScaler|set_default_device|amp\.autocast_mode\.autocast)"
 )
 _LOADS = re.compile(r"torch\.(?:jit\.)?load")
-# A device there is one of two fixed words, not where something is to run.
+# Here a device is one of two fixed words, not the place of a computation.
 _NO_PLACE = frozenset(("custom_fwd", "custom_bwd", "partial", "fork_rng", "init_device_mesh", "DeviceMesh"))
 _LOOKS_UP = frozenset(("get", "pop", "getattr", "setdefault", "getenv"))
 _OPTIONS = frozenset(("add_argument", "option", "Option", "Argument", "Field", "field"))
 
 
 class DevicePlaces:
-    """The values of a file that are devices. `others` are the files of its program, itself among them."""
+    """The values of a file that are devices. `others` are the files of its program, including itself."""
 
     def __init__(self, script: Script, others: Sequence[Python]) -> None:
         self.script = script
         self.others = others
 
     def compared(self, node: cst.CSTNode) -> bool:
-        """Say whether the value is compared, in a call perhaps: what is asked for then is a GPU."""
+        """Return whether the value is compared, perhaps in a call: then the code tests for a GPU."""
         import libcst as cst
 
         for above, _ in self.script.ancestors(node):
@@ -48,7 +48,7 @@ class DevicePlaces:
         return False
 
     def index_of(self, node: cst.CSTNode, word: str) -> tuple[cst.CSTNode | None, str]:
-        """Return the whole of f"cuda:{index}", "cuda:{}".format(index) and the like, and the index."""
+        """Return the whole expression of f"cuda:{index}", "cuda:{}".format(index) and the like, and the index."""
         import libcst as cst
 
         above = self.script.parent[node]
@@ -72,14 +72,14 @@ class DevicePlaces:
         return None, ""
 
     def place(self, node: cst.CSTNode) -> tuple[bool, bool]:
-        """Say whether the value is a device, and whether the GPU is used as soon as it is there."""
+        """Return whether the value is a device, and whether the GPU is used at once."""
         import libcst as cst
 
         script = self.script
         value, above = node, script.parent[node]
         while isinstance(above, cst.BooleanOperation) or (isinstance(above, cst.IfExp) and value is not above.test):
             value, above = above, script.parent[above]
-        # A list of one: `"devices": ["cuda:0"]`.
+        # A list with one item: `"devices": ["cuda:0"]`.
         devices = script.parent.get(above)
         if isinstance(above, cst.Element) and isinstance(devices, (cst.List, cst.Tuple)):
             holder = script.parent[devices]
@@ -121,7 +121,7 @@ class DevicePlaces:
         code = script.code(call.func)
         method = call.func.attr.value if isinstance(call.func, cst.Attribute) else code
         place = next(i for i, each in enumerate(call.args) if each is argument)
-        # torch.device("cuda") and a generator's like do nothing yet; tensors are made at once.
+        # torch.device("cuda") and a generator's device use no GPU yet; tensors are created at once.
         now = (code.startswith("torch.") and method not in ("device", "Generator", "autocast")) or method == "to"
         if argument.star or method in _NO_PLACE:
             return False, False
@@ -145,12 +145,12 @@ class DevicePlaces:
         return keyword != "use_device" and _NAMED.fullmatch(keyword) is not None, now
 
     def _parameter(self, name: str, place: int) -> bool:
-        """Say whether a function or class of the program, of that name, takes a device there."""
+        """Return whether a function or class of the program with that name has a device parameter there."""
         found = [known for each in self.others for known in each.fact(signatures).get(name, ())]
         return bool(found) and all(place < len(names) and _NAMED.fullmatch(names[place]) for names in found)
 
     def overridden(self, node: cst.CSTNode) -> bool:
-        """Say whether the variable that the string is put in gets another device elsewhere: somebody chooses."""
+        """Return whether the variable of the string gets another device elsewhere, so that the program chooses."""
         import libcst as cst
 
         match self.script.parent[node]:

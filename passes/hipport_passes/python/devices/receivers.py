@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Follow a string in a Python file, and find whether PyTorch receives it as a device.
 
-Followed are variables, attributes, attributes of classes, parameters with what calls give for them and what they are by
-default, items of lists and entries of tables, results of functions, and options of argparse and click. What is none of
-these ends there, and counts as somebody else's.
+The analysis follows variables, attributes, attributes of classes, parameters with their arguments and defaults, items
+of lists and entries of tables, results of functions, and options of argparse and click. Any other use ends there, and
+counts as one by other code.
 """
 
 from __future__ import annotations
@@ -18,18 +18,17 @@ from hipport.core.finding import Certainty
 from hipport.core.tables import one_of
 from hipport.program.script_names import called
 from hipport.syntax.python import literal
-from hipport_passes.build_files.build_scripts.no_gpu import full_name
-from hipport_passes.build_files.build_scripts.script import Script
+from hipport_passes.build_files.build_scripts.script import Script, full_name
 from hipport_passes.python.device_strings import LIBRARIES, SHOWS, WORDS
 
-#: Calls of PyTorch's whose first argument is a device.
+#: PyTorch's functions whose first argument is a device.
 _FIRST = re.compile(rf"torch\.{one_of(WORDS['first'])}")
 _LOADS = re.compile(r"torch\.(?:jit\.)?load")
 _KEYWORDS = frozenset(("device", "map_location", "device_type"))
-#: By these, libraries get a device that they hand to PyTorch.
+#: Keywords of libraries for a device that they pass to PyTorch.
 _HANDED_ON = frozenset(("device", "device_map"))
 _PARALLEL = re.compile(r"(?:.*\.)?(?:Distributed)?DataParallel|DDP")
-#: What an object with a program's options is called.
+#: Names of objects with a program's options.
 _OPTIONS = re.compile(rf"_*{one_of(WORDS['options'])}", re.IGNORECASE)
 _BEGINS = re.compile(r"%s|\{0?\}")
 _DEPTH = 8
@@ -39,17 +38,17 @@ _DEPTH = 8
 class Received:
     """A receiver of a string."""
 
-    #: Whether PyTorch gets it.
+    #: Whether PyTorch receives it.
     passed: bool = False
-    #: Whether others may get it, and whether it is followed further than to where a variable is read.
+    #: Whether other code may receive it, and whether it is followed beyond the reads of a variable.
     others: bool = False
     far: bool = False
-    #: Where it is read.
+    #: The places that read it.
     reads: list[cst.CSTNode] = field(default_factory=list)
 
     @property
     def certainty(self) -> Certainty | None:
-        """How certain it is that the string is for PyTorch only; None if it may well be for others."""
+        """Return how certainly the string is only for PyTorch; None if it may be for other code."""
         if not self.passed:
             return None
         return Certainty.REVIEW if self.others or self.far else Certainty.SAFE
@@ -63,7 +62,7 @@ def received(script: Script, node: cst.CSTNode) -> Received:
 
 
 def imported(script: Script, name: str, module: str) -> Received:
-    """Follow what another file takes from a module by `from module import name`, or reads as `module.name`."""
+    """Follow a name that another file takes from a module by `from module import name`, or reads as `module.name`."""
     found = Received(far=True)
     trace = _Trace(script, found)
     for each in script.named(name):
@@ -79,7 +78,7 @@ def imported(script: Script, name: str, module: str) -> Received:
 
 
 def read_as(script: Script, uses: Sequence[cst.CSTNode]) -> Received:
-    """Follow what a function is given, from where it reads that."""
+    """Follow the parameter of a function from its reads."""
     found = Received(far=True)
     trace = _Trace(script, found)
     for each in uses:
@@ -94,7 +93,7 @@ class _Trace:
         self.seen: set[cst.CSTNode] = set()
 
     def value(self, node: cst.CSTNode, depth: int) -> None:
-        """Follow an expression that has the string's value."""
+        """Follow an expression with the string's value."""
         if depth > _DEPTH or node in self.seen:
             return
         self.seen.add(node)
@@ -122,7 +121,7 @@ class _Trace:
             case cst.DictElement():
                 holder = self.script.parent[above]
                 if _is_location(self.script.parent.get(holder)):
-                    # Checkpoints have no such place either.
+                    # Checkpoints have no such location either.
                     self.found.passed = True
                     self.found.others |= value is not above.value
                 elif value is above.value and isinstance(above.key, cst.SimpleString):
@@ -130,12 +129,12 @@ class _Trace:
                 else:
                     self.found.others = True
             case cst.FormattedStringExpression():
-                pass  # shown
+                pass  # It is only printed.
             case _:
                 self.found.others = True
 
     def _whole(self, node: cst.CSTNode) -> tuple[cst.CSTNode, cst.CSTNode]:
-        """Return the expression whose value is the string, or begins with it, and what that stands in."""
+        """Return the expression whose value is the string, or begins with it, and its parent."""
         script = self.script
         value, above = node, script.parent[node]
         while True:
@@ -193,7 +192,7 @@ class _Trace:
             if _code(script, call) != "torch.device":
                 found.passed = True
                 return
-            # Where the device goes that is made here.
+            # Follow the device that is created here.
             before, found.passed = found.passed, False
             self.value(call, depth + 1)
             found.far |= not found.passed and not before
@@ -220,7 +219,7 @@ class _Trace:
             found.others = True
 
     def _given(self, call: cst.Call, argument: cst.Arg, value: cst.CSTNode) -> Iterator[cst.CSTNode]:
-        """Yield where a function, or a class, of the file reads the parameter that a call gives."""
+        """Yield the reads of the parameter that a call passes to a function, or a class, of the file."""
         script = self.script
         uses = script.given(call, value)
         yield from uses
@@ -237,7 +236,7 @@ class _Trace:
                                 yield from _members(script, each, _keyword(argument))
 
     def _parameter(self, option: cst.Call, depth: int) -> None:
-        """Follow an option of click to the parameter of the function that it decorates."""
+        """Follow a click option to the parameter of the decorated function."""
         decorator = self.script.parent.get(option)
         function = self.script.parent.get(decorator) if isinstance(decorator, cst.Decorator) else None
         wanted = _destination(self.script, option)
@@ -251,7 +250,7 @@ class _Trace:
             self.value(read, depth + 1)
 
     def _reads(self, target: cst.Name | cst.Attribute) -> list[cst.CSTNode]:
-        """Return where a variable is read, or an attribute of a class, which others may set."""
+        """Return the reads of a variable, or of a class attribute, which other code may set."""
         above = (each for each, _ in self.script.ancestors(target) if isinstance(each, (cst.ClassDef, cst.FunctionDef)))
         around = next(above, None)
         if isinstance(around, cst.ClassDef) and isinstance(target, cst.Name):
@@ -260,7 +259,7 @@ class _Trace:
         return [each for each in uses(self.script, target) if each is not target]
 
     def _items(self, holder: cst.CSTNode, depth: int) -> None:
-        """Follow what goes through a list that has the string."""
+        """Follow the loops over a list that contains the string."""
         script = self.script
         self.found.far = True
         above = script.parent[holder]
@@ -297,7 +296,7 @@ class _Trace:
             self.found.others = True
 
     def _entry(self, holder: cst.CSTNode, key: str, depth: int) -> None:
-        """Follow what reads an entry of a table."""
+        """Follow the reads of an entry of a table."""
         script = self.script
         self.found.far = True
         above = script.parent[holder]
@@ -329,13 +328,13 @@ class _Trace:
 
 
 def _first(script: Script, part: cst.FormattedStringExpression) -> bool:
-    """Say whether an f-string begins with what is put there."""
+    """Return whether an f-string begins with an inserted value."""
     whole = script.parent[part]
     return isinstance(whole, cst.FormattedString) and whole.parts[0] is part
 
 
 def _begins(script: Script, text: cst.CSTNode | None) -> bool:
-    """Say whether a text begins with what is put into it."""
+    """Return whether a text begins with an inserted value."""
     return isinstance(text, cst.SimpleString) and _BEGINS.match(str(literal(text))) is not None
 
 
@@ -344,7 +343,7 @@ def _keyword(argument: cst.Arg) -> str:
 
 
 def _destination(script: Script, call: cst.Call) -> str:
-    """Return what an option is called where it is read."""
+    """Return the name under which an option is read."""
     for argument in call.args:
         if _keyword(argument) == "dest":
             return script.text(argument.value)
@@ -356,7 +355,7 @@ def _destination(script: Script, call: cst.Call) -> str:
 
 
 def _options(script: Script, name: str) -> Iterator[cst.Attribute]:
-    """Yield where an option is read of what holds the program's: `args.device`."""
+    """Yield the reads of an option from an object with the program's options: `args.device`."""
     for each in script.named(name):
         above = script.parent[each]
         if not isinstance(above, cst.Attribute) or above.attr is not each:
@@ -372,7 +371,7 @@ def _options(script: Script, name: str) -> Iterator[cst.Attribute]:
 
 
 def _members(script: Script, around: cst.ClassDef, name: str) -> Iterator[cst.CSTNode]:
-    """Yield where an attribute of a class, or of its objects, is read."""
+    """Yield the reads of an attribute of a class, or of its objects."""
     instances = {
         script.code(node.targets[0].target)
         for node in script.nodes
@@ -389,7 +388,7 @@ def _members(script: Script, around: cst.ClassDef, name: str) -> Iterator[cst.CS
 
 
 def uses(script: Script, target: cst.Name | cst.Attribute) -> list[cst.CSTNode]:
-    """Return where the variable is read: a name in its function, an attribute of `self` in the file."""
+    """Return the reads of the variable: a name in its function, an attribute of `self` in the file."""
     name = target.value if isinstance(target, cst.Name) else target.attr.value
     found: list[cst.CSTNode] = []
     for each in script.named(str(name)):
@@ -400,7 +399,7 @@ def uses(script: Script, target: cst.Name | cst.Attribute) -> list[cst.CSTNode]:
                 found.append(above)
         elif not behind and not isinstance(above, (cst.Param, cst.AssignTarget)):
             function = script.function(target)
-            # What is bound in a module is read in its functions too.
+            # A name of the module is read in its functions too.
             if function is None or script.function(each) is function:
                 keyword = isinstance(above, cst.Arg) and above.keyword is each
                 if not keyword:
@@ -409,7 +408,7 @@ def uses(script: Script, target: cst.Name | cst.Attribute) -> list[cst.CSTNode]:
 
 
 def _is_location(node: cst.CSTNode | None) -> bool:
-    """Say whether a table is given as `map_location`."""
+    """Return whether a table is the argument `map_location`."""
     return isinstance(node, cst.Arg) and node.keyword is not None and node.keyword.value == "map_location"
 
 
@@ -419,7 +418,7 @@ def _is_parallel(script: Script, argument: cst.Arg) -> bool:
 
 
 def _handed_on(script: Script, argument: cst.Arg) -> bool:
-    """Say whether a library that is built on PyTorch gets the argument as a device."""
+    """Return whether a library that is built on PyTorch receives the argument as a device."""
     call = script.parent[argument]
     if not isinstance(call, cst.Call) or argument.keyword is None or argument.keyword.value not in _HANDED_ON:
         return False
@@ -435,7 +434,7 @@ def _handed_on(script: Script, argument: cst.Arg) -> bool:
 
 
 def _code(script: Script, call: cst.CSTNode) -> str:
-    """Return what is called, or will be: `partial(torch.autocast, device_type=…)`."""
+    """Return the function that is called now or later: `partial(torch.autocast, device_type=…)`."""
     if not isinstance(call, cst.Call):
         return ""
     if called(call) == "partial" and call.args:
@@ -444,7 +443,7 @@ def _code(script: Script, call: cst.CSTNode) -> str:
 
 
 def is_device(script: Script, argument: cst.Arg) -> bool:
-    """Say whether PyTorch gets the argument as a device."""
+    """Return whether PyTorch receives the argument as a device."""
     call = script.parent[argument]
     if not isinstance(call, cst.Call):
         return False

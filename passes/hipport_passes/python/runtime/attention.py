@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Attention by xformers and flash-attn, put in terms of PyTorch's own where those are not installed.
+"""Express attention of xformers and flash-attn by PyTorch's own where those packages are not installed.
 
-The import stays, and so do all calls: only where it fails on ROCm, functions of the same names stand in, in a function
-as well: torch is not imported there then, as the name would be the function's throughout. They are for
-what can be put in terms of `scaled_dot_product_attention` exactly, but for rounding; a file that uses anything else of
-these packages is left to a person. Read in flash-attn 2.8 and xformers 0.0.33: tensors are [batch, sequence, heads,
-features], where PyTorch's are [batch, heads, sequence, features]; flash-attn's causal mask is aligned to the last key.
+The import stays, and so do all calls: only where the import fails on ROCm, functions of the same names replace it. In a
+function, torch is not imported for that, because the name would become local to the function. The replacements cover
+calls that `scaled_dot_product_attention` can express exactly, except for rounding; a file that uses other parts of
+these packages is left to a person.
+
+Read in flash-attn 2.8 and xformers 0.0.33: tensors are [batch, sequence, heads, features], where PyTorch's are [batch,
+heads, sequence, features]; flash-attn's causal mask is aligned to the last key.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ from hipport_passes.python.runtime.program import PythonProgram
 
 
 class _Function(NamedTuple):
-    """A function that can be expressed: its parameters in order, and what its text needs besides."""
+    """A function that can be expressed: its parameters in order, and the helpers that its text needs."""
 
     parameters: tuple[str, ...]
     text: str
@@ -103,14 +105,14 @@ _XFORMERS: Mapping[str, _Function] = {
     )
 }
 _FUNCTIONS = {"flash_attn": _FLASH, "xformers": _XFORMERS}
-#: Masks of xformers that are no tensors.
+#: Masks of xformers that are not tensors.
 _BIASES = re.compile(rb"AttentionBias|LowerTriangular|BlockDiagonal|\bfmha\b")
-#: What stands for the functions, by the path that they are imported from.
+#: The replacements of the functions, by the path of the import.
 _PATHS = ("flash_attn", "flash_attn.flash_attn_interface", "xformers.ops")
 
 
 class _Use(NamedTuple):
-    """A name that the import binds, the path that it stands for, and the functions that are called by way of it."""
+    """A name that the import binds, its path, and the functions that are called through it."""
 
     name: str
     path: str
@@ -118,7 +120,7 @@ class _Use(NamedTuple):
 
 
 def expressed(program: PythonProgram, node: cst.CSTNode, module: str) -> Finding | None:
-    """Return the finding that gives an import of `module` something to fall back on, if its uses can be expressed."""
+    """Return the finding that gives an import of `module` a fallback, if all its uses can be expressed."""
     functions = _FUNCTIONS.get(module)
     line = program.statement(node)
     if functions is None or line is None or (module == "xformers" and _BIASES.search(program.source.text)):
@@ -135,7 +137,7 @@ def expressed(program: PythonProgram, node: cst.CSTNode, module: str) -> Finding
     unit, newline = program.module.default_indent, program.source.newline
     starts = [program.source.span(each.body[0]).start for each in lines]
     end = program.source.line_end_behind(program.source.span(lines[-1].body[-1]).end)
-    # A blank line where there is none between a block and other imports.
+    # A blank line, if there is none between a block and other imports.
     gap = "\n" if re.search(rb"\S[ \t]*\r?\n\Z", program.source.text[: starts[0]]) else ""
     indent = program.source.text[program.source.line_start(starts[0]) : starts[0]].decode(errors="replace")
     before = f"{gap}try:\n{indent}{unit}"
@@ -155,7 +157,7 @@ def expressed(program: PythonProgram, node: cst.CSTNode, module: str) -> Finding
 
 
 def _imports(program: PythonProgram, line: cst.SimpleStatementLine, module: str) -> list[cst.SimpleStatementLine]:
-    """Return the lines of the function, or of what is in none, that import the module, if they all stand together."""
+    """Return the lines of the function, or of the module, that import the package, if they are all adjacent."""
     found = [
         statement
         for node in program.nodes
@@ -178,7 +180,7 @@ def _imports(program: PythonProgram, line: cst.SimpleStatementLine, module: str)
 
 
 def _is_global(program: PythonProgram, name: str) -> bool:
-    """Say whether the module of that name is imported at the top of the file, and bound nowhere else."""
+    """Return whether the file imports the module of that name at its top, and binds the name nowhere else."""
     places = [
         alias
         for node in program.nodes
@@ -190,12 +192,12 @@ def _is_global(program: PythonProgram, name: str) -> bool:
 
 
 def _within(program: PythonProgram, function: cst.FunctionDef, name: str) -> bool:
-    """Say whether a name is used anywhere in a function."""
+    """Return whether a name is used anywhere in a function."""
     return any(any(outer is function for outer, _ in program.ancestors(place)) for place in program.named(name))
 
 
 def _takes_names(program: PythonProgram, function: cst.FunctionDef, uses: list[_Use]) -> bool:
-    """Say whether what is put into the function binds a name that means something else there."""
+    """Return whether the inserted code binds a name that has another meaning in the function."""
     spaces = any(use.path in _PATHS or use.path == "xformers" for use in uses)
     return spaces and _within(program, function, "SimpleNamespace")
 
@@ -203,12 +205,12 @@ def _takes_names(program: PythonProgram, function: cst.FunctionDef, uses: list[_
 def _uses(
     program: PythonProgram, lines: list[cst.SimpleStatementLine], functions: Mapping[str, _Function], module: str
 ) -> list[_Use] | None:
-    """Return the names that the imports bind and what is called by them; None where that cannot be expressed."""
+    """Return the names that the imports bind, with their calls; None if these cannot be expressed."""
     bound = _bound(program, lines)
     if bound is None:
         return None
     scope = program.function(lines[0])
-    # Functions that import it by themselves.
+    # Functions with an import of their own.
     apart = {
         inner
         for node in program.nodes
@@ -228,12 +230,12 @@ def _uses(
         if called:
             uses.append(_Use(name, path, tuple(sorted(called))))
         elif path not in _PATHS and path != module:
-            return None  # something else of the package, if only for others to import
+            return None  # Another part of the package, perhaps only imported for others.
     return uses or None
 
 
 def _bound(program: PythonProgram, lines: list[cst.SimpleStatementLine]) -> dict[str, str] | None:
-    """Return what names imports bind, and to what; None where that is not seen."""
+    """Return the names that imports bind, with their paths; None if that is unknown."""
     bound: dict[str, str] = {}
     for line in lines:
         match line.body[0]:
@@ -258,23 +260,23 @@ def _bound(program: PythonProgram, lines: list[cst.SimpleStatementLine]) -> dict
 def _places(
     program: PythonProgram, name: str, scope: cst.FunctionDef | None, apart: set[cst.FunctionDef]
 ) -> Iterator[cst.Name]:
-    """Yield where a name is used in `scope`, but for functions that bind it by themselves."""
+    """Yield the uses of a name in `scope`, without functions that bind it themselves."""
     for place in program.named(name):
         outside = [outer for outer, _ in program.ancestors(place)]
         if any(isinstance(outer, (cst.Import, cst.ImportFrom)) or outer in apart for outer in outside):
             continue
         if scope is not None and scope not in outside:
-            continue  # another function's
+            continue  # Another function's.
         above = program.parent[place]
         if isinstance(above, cst.Attribute) and above.attr is place:
-            continue  # of something else
+            continue  # A name of something else.
         if isinstance(above, cst.Arg) and above.keyword is place:
             continue
         yield place
 
 
 def _called(program: PythonProgram, place: cst.Name, path: str, functions: Mapping[str, _Function]) -> str | None:
-    """Return the function of the package that is called by a name for `path`; None where it is no such call."""
+    """Return the function of the package that a name for `path` calls; None if it is no such call."""
     whole: cst.CSTNode = place
     while isinstance(parent := program.parent[whole], cst.Attribute) and parent.value is whole:
         whole, path = parent, f"{path}.{parent.attr.value}"
@@ -288,7 +290,7 @@ def _called(program: PythonProgram, place: cst.Name, path: str, functions: Mappi
 def _free(
     program: PythonProgram, uses: list[_Use], functions: Mapping[str, _Function], function: cst.FunctionDef | None
 ) -> bool:
-    """Say whether the names that are defined in place of the package mean nothing else in the file, or the function."""
+    """Return whether the names defined instead of the package have no other meaning in the file, or the function."""
     ours = {use.name for use in uses}
     return not any(
         name not in ours and not (isinstance(above := program.parent[place], cst.Attribute) and above.attr is place)
@@ -300,7 +302,7 @@ def _free(
 
 
 def _takes(call: cst.Call, parameters: tuple[str, ...]) -> bool:
-    """Say whether all arguments are ones that the function of that name here has."""
+    """Return whether the replacement has parameters for all arguments."""
     if any(argument.star for argument in call.args):
         return False
     positional = sum(argument.keyword is None for argument in call.args)
@@ -309,7 +311,7 @@ def _takes(call: cst.Call, parameters: tuple[str, ...]) -> bool:
 
 
 def _fallback(uses: list[_Use], functions: Mapping[str, _Function], unit: str, torch: bool) -> list[str]:
-    """Return the lines that stand in for the package, to be put into a block of their own, which imports `torch`."""
+    """Return the lines that replace the package, for a block of their own, which imports `torch`."""
     called = {name for use in uses for name in use.functions}
     wanted = called | {need for name in called for need in functions[name].needs}
     lines = [*(("import torch", "") if torch else ()), "if torch.version.hip is None:", "    raise"]

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compute capabilities: numbers that mean a generation of NVIDIA GPUs, and on ROCm the gfx number of an AMD GPU.
 
-PyTorch for ROCm returns the first two parts of it: (9, 4) for gfx942, (11, 0) for gfx1100. What is asked of GPUs up
-to Ampere (bfloat16, matrix units) holds on AMD's GPUs by that accident, and is right. What is asked of Ada, Hopper
-and Blackwell holds by the same accident, and is wrong. So may be a number that is chosen by that accident.
+PyTorch for ROCm returns the first two parts of it: (9, 4) for gfx942, (11, 0) for gfx1100. Tests for features of GPUs
+up to Ampere (bfloat16, matrix units) hold on AMD's GPUs by accident, and are right. Tests for features of Ada, Hopper
+and Blackwell hold by the same accident, and are wrong. So may be a number that is chosen by such a test.
 """
 
 from __future__ import annotations
@@ -14,20 +14,22 @@ from collections.abc import Iterable, Iterator, Mapping
 import libcst as cst
 
 from hipport.core.finding import Finding
+from hipport.core.tables import one_of
 from hipport_passes.python.runtime.capability_choices import choices
-from hipport_passes.python.runtime.capability_reader import Elsewhere, Reader
-from hipport_passes.python.runtime.capability_tables import looked_up
+from hipport_passes.python.runtime.capability_reader import WORDS, Elsewhere, Reader
+from hipport_passes.python.runtime.capability_tables import BY_ACCIDENT, looked_up
+from hipport_passes.python.runtime.capability_unfollowed import unfollowed
 from hipport_passes.python.runtime.capability_values import Capability
 from hipport_passes.python.runtime.program import PythonProgram, finding
 
 #: What a build script has, where what stops it is about what is compiled.
-_BUILDS = re.compile(rb"\b(?:CUDAExtension|CppExtension|BuildExtension)\b")
+_BUILDS = re.compile(rf"\b{one_of(WORDS['builds'])}\b".encode())
 
 
 def functions(program: PythonProgram) -> dict[tuple[str, str], str]:
-    """Return what of a file is a capability, or returns one, or what is made of one, and how that is made.
+    """Return the capabilities of a file, the functions that return one, and values made of one, with their kinds.
 
-    By the name of the class it belongs to, empty for the module's own: functions, methods, variables and attributes.
+    By the name of the class, empty for the module's own: functions, methods, variables and attributes.
     """
     reader = Reader(program, Elsewhere({}, {}))
     kinds: dict[tuple[str, str], set[str | None]] = {}
@@ -59,15 +61,17 @@ def functions(program: PythonProgram) -> dict[tuple[str, str], str]:
 def capabilities(program: PythonProgram, known: Elsewhere, missing_code: Mapping[Capability, str]) -> Iterator[Finding]:
     """Yield the conditions on a compute capability that AMD's GPUs meet, or fail, by accident.
 
-    `known` is what other modules say; `missing_code` is, by the capability that it takes, where functions have none on
-    AMD.
+    `known` are values of other modules; `missing_code` are, by capability, the functions without code on AMD.
     """
     conditions = _Conditions(program, Reader(program, known), missing_code)
+    said: set[cst.CSTNode] = set()
     for node in program.nodes:
         if (found := conditions.of(node)) is not None:
+            said.add(node)
             yield found
     yield from conditions.names_of_archs()
     yield from choices(program, conditions.reader, conditions.decided)
+    yield from unfollowed(program, conditions.reader, said)
 
 
 class _Conditions:
@@ -75,19 +79,19 @@ class _Conditions:
 
     def __init__(self, program: PythonProgram, reader: Reader, missing_code: Mapping[Capability, str]) -> None:
         self.program, self.reader, self.missing_code = program, reader, missing_code
-        #: What conditions are on ROCm.
+        #: The values of conditions on ROCm.
         self.decided: dict[cst.CSTNode, bool] = {}
         self.named: list[cst.BaseExpression] = []
 
     def of(self, node: cst.CSTNode) -> Finding | None:
-        """Return what is to be said of a condition, a `match`, or a table that is asked."""
+        """Return the finding on a condition, a `match`, or a look-up in a table."""
         program, reader = self.program, self.reader
         match node:
             case cst.Match():
                 return self._matched(node)
             case cst.Comparison() | cst.Call() if program.runs(node).both:
                 asked = reader.asked(node)
-                # What would stop the program is for the next step.
+                # A condition that would stop the program is handled in the next step.
                 if asked and reader.stopping(node) is not asked[0]:
                     return self._asked(node, *asked)
                 if (passing := reader.passing(node)) is not None:
@@ -116,7 +120,7 @@ class _Conditions:
         return None
 
     def names_of_archs(self) -> Iterator[Finding]:
-        """Yield the names of architectures that are made of a capability, but for those that conditions ask for."""
+        """Yield architecture names made from a capability, except those that conditions test."""
         for each in self.named:
             if not _only_asked(self.program, each, self.decided):
                 message = (
@@ -175,7 +179,10 @@ class _Conditions:
     def _looked_up(self, node: cst.Subscript | cst.Call) -> Finding | None:
         program = self.program
         wrong = looked_up(self.reader, node)
-        if not wrong or not program.runs(node).both or program.copes(node, "KeyError|IndexError|LookupError"):
+        if not wrong or not program.runs(node).both:
+            return None
+        # What is missing is expected there; what is there by accident is not missing.
+        if wrong != BY_ACCIDENT and program.copes(node, "KeyError|IndexError|LookupError"):
             return None
         message = (
             "looked up by a capability of NVIDIA's GPUs; on ROCm that is a gfx number such as (9, 4) or (11, 0), "
@@ -185,7 +192,7 @@ class _Conditions:
 
 
 def _only_asked(program: PythonProgram, name: cst.BaseExpression, decided: Mapping[cst.CSTNode, bool]) -> bool:
-    """Say whether a name of an architecture is used only in conditions, each of which is reported by itself."""
+    """Return whether the name of an architecture is used only in conditions, each of which is reported separately."""
     reads: list[cst.CSTNode] = [name]
     match program.parent[name]:
         case cst.Assign(targets=[cst.AssignTarget(cst.Name(variable) as target)]):
@@ -200,11 +207,11 @@ def _only_asked(program: PythonProgram, name: cst.BaseExpression, decided: Mappi
 
 
 def _settled(program: PythonProgram, node: cst.CSTNode, decided: Mapping[cst.CSTNode, bool]) -> bool:
-    """Say whether what else is in the condition that `node` is a part of decides it on ROCm."""
+    """Return whether the rest of the condition around `node` decides it on ROCm."""
     for above, child in program.ancestors(node):
         if not isinstance(above, cst.BooleanOperation):
             return False
-        # Behind a name that it gives: `(c := …)[0] >= 9 and torch.version.hip is None`
+        # After a name that it binds: `(c := …)[0] >= 9 and torch.version.hip is None`.
         if child is above.left and program.truth(above.right, True) is isinstance(above.operator, cst.Or):
             return True
         if child is above.right:

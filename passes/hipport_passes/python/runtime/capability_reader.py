@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Expressions of a Python file that are made from a compute capability, and the questions about them."""
+"""Expressions of a Python file that are made from a compute capability, and the tests of them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from hipport_passes.python.runtime.elsewhere import Known
 from hipport_passes.python.runtime.origins import EACH, origins
 from hipport_passes.python.runtime.program import PythonProgram
 
-#: NVIDIA's GPU that an AMD GPU is most like, as far as programs ask.
+#: The NVIDIA GPU that an AMD GPU resembles most in what programs test.
 _LIKE: Capability = (8, 0)
 _NVIDIA: tuple[tuple[Capability, str], ...] = (
     ((8, 6), "Ampere"),
@@ -42,19 +42,20 @@ _NVIDIA: tuple[tuple[Capability, str], ...] = (
     ((12, 0), "Blackwell"),
 )
 
-#: What programs call a capability, or a number or text that is made of one.
+#: Usual names of a capability, or of a number or text made from one.
 _CAPABILITY = re.compile(
     r"(?i)_*(?:get_)?(?:\w+_)?(?:(?:compute_?|device_?|cuda_?|gpu_?)?capabilit(?:y|ies)|compute_cap|cuda_?cc"
     r"|sm_?(?:version|arch)?|(?:cuda|gpu|sm|device)_?arch|(?:device|sm|cc|capability)_major)"
     r"(?:_(?:int|num|number|str|name))?"
 )
-_NAMED_SM = re.compile(r"(?:sm|compute)_?(?:9|1[0-2])\d[af]?")
 _OF_HOPPER = re.compile(r"\((?:9|1[0-2]), \d\)|(?:9|1[0-2])\d0?|(?:9|1[0-2])(?:\.\d)?")
+#: Names that mean something where a capability is given, or asked for.
+WORDS = load(Path(__file__).with_suffix(".toml"))["words"]
+_NAMED_SM = re.compile(rf"{one_of(WORDS['archs'])}_?(?:9|1[0-2])\d[af]?")
 # Where a number comes from that is no GPU's.
-_OF_PROGRAM = re.compile(r"\benviron\b|\bgetenv\b|\bargs?\.|version")
-# Functions that decide nothing by what they are given.
-_WORDS = load(Path(__file__).with_suffix(".toml"))["words"]
-_HARMLESS = re.compile(rf"(?i)_*{one_of(_WORDS['harmless'])}")
+_OF_PROGRAM = re.compile(rf"\b{one_of(WORDS['of_program'])}\b")
+#: Functions that decide nothing by what they are given.
+HARMLESS = re.compile(rf"(?i)_*{one_of(WORDS['harmless'])}")
 # What makes of "9.0" what compares by its parts.
 _RELEASE = re.compile(r"(?:\w+\.)*(?:(?:Loose|Strict)?Version|version\.parse|parse_version|parse)")
 _HOPPER: Capability = (9, 0)
@@ -65,7 +66,7 @@ _NOT_NAMING = (cst.NotEqual, cst.IsNot, cst.NotIn)
 class Elsewhere(NamedTuple):
     """Constants in other modules of the tree, by the module or the class and by the name.
 
-    `kinds` are capabilities and what returns them, `constants` what they may be compared with.
+    `kinds` are capabilities and functions that return them, `constants` are values that they may be compared with.
     """
 
     kinds: Mapping[tuple[str, str], str]
@@ -107,11 +108,11 @@ class Reader:
         self._working = Working(program, self.origins, self._known_results)
 
     def kind(self, node: cst.CSTNode, depth: int = 0) -> str | None:
-        """Return how `node` is made of a capability: a key of `KINDS`, or `properties`, `minor`, `times 10` …"""
+        """Return how `node` is made from a capability: a key of `KINDS`, or `properties`, `minor`, `times 10` …"""
         if depth > 12:
             return None
         if node not in self._known:
-            self._known[node] = None  # what leads back to itself is nothing
+            self._known[node] = None  # A cycle has no kind.
             self._known[node] = self._kind(node, depth + 1)
         return self._known[node]
 
@@ -128,7 +129,7 @@ class Reader:
             case cst.Call():
                 return self._kind_of_call(node, depth)
             case cst.Attribute(value=value, attr=cst.Name("major" | "minor" as part)):
-                # A pair with names for its parts is a `namedtuple`.
+                # A pair with named parts is a `namedtuple`.
                 if self.kind(value, depth) in ("properties", "pair"):
                     return part
                 return self._kind_elsewhere(node) or self._kind_of_origins(node, depth)
@@ -153,7 +154,7 @@ class Reader:
         return None
 
     def _kind_of_sum(self, node: cst.BinaryOperation, depth: int) -> str | None:
-        """`major * 10 + minor`, and its parts."""
+        """Return the kind of `major * 10 + minor`, and of its parts."""
         match node:
             case cst.BinaryOperation(operator=cst.Multiply()):
                 for one, other in ((node.left, node.right), (node.right, node.left)):
@@ -183,7 +184,7 @@ class Reader:
 
     @staticmethod
     def _cut(kind: str | None, cut: cst.Slice) -> str | None:
-        """Return the rest of a text without its beginning: `arch[3:]`."""
+        """Return the kind of a text without its beginning: `arch[3:]`."""
         match cut:
             case cst.Slice(lower=cst.Integer(start), upper=None, step=None) if (kind or "").startswith(TEXT):
                 return as_kind((kind or "")[len(TEXT) :][int(start, 0) :])
@@ -218,7 +219,7 @@ class Reader:
         return kind if kind is not None or program.returned(call) else self._kind_elsewhere(call.func)
 
     def _is_named_tuple(self, name: cst.BaseExpression) -> bool:
-        """`namedtuple("Capability", "major minor")`, `class Capability(NamedTuple):`"""
+        """Return whether it is `namedtuple("Capability", "major minor")` or `class Capability(NamedTuple):`."""
         if not isinstance(name, cst.Name):
             return False
         made = [self.program.code(value.func) for value in self.program.values(name) if isinstance(value, cst.Call)]
@@ -227,7 +228,7 @@ class Reader:
 
     @staticmethod
     def _changed(text: str, method: str, given: list[str]) -> str | None:
-        """Return the result of a method on a text: `arch.replace("sm_", "")`, `arch.removeprefix("sm")`."""
+        """Return the kind of a method's result on a text: `arch.replace("sm_", "")`, `arch.removeprefix("sm")`."""
         if method in ("lower", "upper"):
             return as_kind(text.lower() if method == "lower" else re.sub(r"[a-z]", lambda c: c[0].upper(), text))
         if method == "replace" and len(given) == 2 and given[0].isidentifier():
@@ -237,7 +238,7 @@ class Reader:
         return None
 
     def _kind_elsewhere(self, of: cst.BaseExpression) -> str | None:
-        """Return what of another module that is: `from utils import compute_capability`, `Device.capability`."""
+        """Return the kind of a name of another module: `from utils import compute_capability`, `Device.capability`."""
         program = self.program
         match of:
             case cst.Name():
@@ -259,9 +260,9 @@ class Reader:
         return ("major", "minor")[int(index)] if kind == "pair" and index in (0, 1) else None
 
     def passing(self, node: cst.Comparison | cst.Call) -> bool | None:
-        """Return what the comparison has to be for the program to continue, where it stops on all of AMD's GPUs.
+        """Return the value that lets the program continue, for a comparison that stops it on all of AMD's GPUs.
 
-        None where it does not, and where it stops on all of NVIDIA's as well.
+        None for other comparisons, and for those that stop it on all of NVIDIA's as well.
         """
         holds = self._holds(node)
         wanted = self.stopping(node)
@@ -269,7 +270,7 @@ class Reader:
             return None
         try:
             everywhere = {holds(each) for each in ((7, 5), (8, 0), *(each for each, _ in _NVIDIA))}
-            # A GPU of AMD's that has the number of one that is named passes by accident.
+            # An AMD GPU with the number of a named one passes by accident.
             named = self._signs(node)[0] in (*_NAMING, *_NOT_NAMING)
             stopped = [holds(each) is wanted for each in AMD]
             refused = (any(stopped) if named else all(stopped)) and everywhere == {True, False}
@@ -278,7 +279,7 @@ class Reader:
         return not wanted if refused else None
 
     def stopping(self, node: cst.Comparison | cst.Call) -> bool | None:
-        """Return what the comparison is where it stops the program; None where it is no such thing."""
+        """Return the value with which the comparison stops the program; None if it does not."""
         test: cst.CSTNode = node
         above = self.program.parent[test]
         stops = True
@@ -293,7 +294,7 @@ class Reader:
         return None
 
     def _holds(self, node: cst.Comparison | cst.Call) -> Callable[[Capability], bool] | None:
-        """Return what the comparison says of a capability; None where it is not about one."""
+        """Return the comparison as a function of a capability; None if it is not about one."""
         of = self.compared(node)
         if of is None:
             return self._begins(node) if isinstance(node, cst.Call) else None
@@ -313,30 +314,45 @@ class Reader:
 
         return holds
 
+    def is_understood(self, node: cst.Comparison | cst.Call) -> bool:
+        """Say whether a comparison is one with a capability of which the answer is known for each GPU."""
+        return self._holds(node) is not None
+
     def _holds_for_results(
         self, operands: Sequence[cst.BaseExpression], signs: Sequence[Sign]
     ) -> Callable[[Capability], bool] | None:
-        # The minor number tells nothing without the major one.
+        # The minor number means nothing without the major one.
         found = [self.results(each) if self.kind(each) != "minor" else None for each in operands]
         values = [each for each in found if each is not None]
         if len(values) != len(found) or all(len(set(each.values())) == 1 for each in values):
             return None
-        return lambda capability: all(
-            SIGNS[each](values[i][capability], values[i + 1][capability]) for i, each in enumerate(signs)
-        )
+
+        def holds(capability: Capability) -> bool:
+            return all(SIGNS[each](values[i][capability], values[i + 1][capability]) for i, each in enumerate(signs))
+
+        try:
+            # What is the same on each GPU compares GPUs with each other.
+            return holds if len({holds(each) for each in EVERY}) > 1 else None
+        except TypeError:
+            return None
 
     def results(self, node: cst.BaseExpression) -> Results | None:
-        """Return what an expression is for each capability; None where that cannot be worked out."""
+        """Return the value of an expression for each capability; None if it cannot be computed."""
         return self._working.results(node)
 
     def _known_results(self, node: cst.BaseExpression) -> Results | None:
         if (kind := self.kind_of_value(node)) is not None:
             return {each: value_of(kind, each) for each in EVERY}
+        if isinstance(node, cst.Comparison) and (holds := self._holds(node)) is not None:
+            try:
+                return {each: holds(each) for each in EVERY}
+            except TypeError:
+                return None
         value = self.constant_at(node)
         return same(value) if value is not None else None
 
     def compared(self, node: cst.CSTNode) -> Compared | None:
-        """Return what is compared at `node`, by signs or by a function."""
+        """Return the operands that are compared at `node`, by operators or by a function."""
         if node not in self._compared:
             self._compared[node] = compared(self.program, self.origins, node)
         return self._compared[node]
@@ -346,29 +362,26 @@ class Reader:
         return of.signs if of is not None else (cst.Equal,)
 
     def handed_on(self, call: cst.Call) -> str:
-        """Return the function that is given a capability and a constant from Hopper on, and does with them what is not
-        seen; empty where nothing is.
+        """Return the function with unknown code that receives a capability and a constant from Hopper on; empty if none
+        does.
         """
         given = [each.value for each in call.args]
         if len(given) < 2 or self.compared(call) is not None:
             return ""
         name = self.program.code(call.func)
-        if (
-            _HARMLESS.fullmatch(name.rpartition(".")[2])
-            or self._is_followed(call.func)
-            or self.results(call) is not None
-        ):
+        if HARMLESS.fullmatch(name.rpartition(".")[2]) or self.is_followed(call.func) or self.results(call) is not None:
             return ""
         kinds = {kind for each in given if (kind := self.kind_of_value(each)) is not None}
         constants = [self.constant_at(each) for each in given]
         return name if any(_is_of_hopper(kind, each) for kind in kinds for each in constants) else ""
 
-    def _is_followed(self, function: cst.BaseExpression) -> bool:
+    def is_followed(self, function: cst.BaseExpression) -> bool:
+        """Say whether a function is one of the file's, into which values are followed."""
         name = function.attr if isinstance(function, cst.Attribute) else function
         return isinstance(name, cst.Name) and name.value in self.program.functions
 
     def is_lost(self, node: cst.Comparison | cst.Call) -> bool:
-        """Say whether a comparison reads like one with a capability from Hopper on, of which nothing else is known."""
+        """Return whether a comparison looks like one with a capability from Hopper on, of unknown origin."""
         of = self.compared(node)
         if of is None or len(of.operands) != 2:
             return False
@@ -394,19 +407,14 @@ class Reader:
         return False
 
     def _has_no_number(self, node: cst.BaseExpression) -> bool:
-        """Say whether what is known of a value is no number or text that is written out, and no environment's."""
+        """Return whether the known values are no literal numbers or texts, and none is from the environment."""
         found = [value for value, _ in self.origins.of(node)]
         if isinstance(node, cst.Attribute):
             found += self.origins.attributes(node.attr.value)
-        for value in found:
-            if constant(value) is not None or re.search(
-                r"\benviron\b|\bgetenv\b|\bargs?\.|version", self.program.code(value)
-            ):
-                return False
-        return True
+        return not any(constant(value) is not None or _OF_PROGRAM.search(self.program.code(value)) for value in found)
 
     def _begins(self, call: cst.Call) -> Callable[[Capability], bool] | None:
-        """`arch.startswith("sm9")`"""
+        """Return the test `arch.startswith("sm9")` as a function of a capability."""
         match call:
             case cst.Call(
                 func=cst.Attribute(value=of, attr=cst.Name("startswith" | "endswith" as method)), args=[cst.Arg(given)]
@@ -441,9 +449,9 @@ class Reader:
         )
 
     def least(self, node: cst.CSTNode) -> tuple[Capability, bool] | None:
-        """Return the least capability that a condition tells from older ones, and its value for those.
+        """Return the least capability that a condition distinguishes from older ones, and its value for those.
 
-        None where AMD's GPUs are not taken for newer ones.
+        None if AMD's GPUs do not count as newer ones.
         """
         holds = self._holds(node) if isinstance(node, cst.Comparison | cst.Call) else None
         if holds is None:
@@ -471,7 +479,7 @@ class Reader:
         return None
 
     def constant_at(self, node: cst.BaseExpression, depth: int = 0) -> object:
-        """Return the value of a constant, written there or the one that a name, an attribute or a function is."""
+        """Return the value of a constant: a literal, or the value of a name, an attribute or a function."""
         value = constant(node)
         if isinstance(node, cst.Call) and len(node.args) == 1 and _RELEASE.fullmatch(self.program.code(node.func)):
             return _release(self.constant_at(node.args[0].value, depth + 1))
@@ -484,7 +492,7 @@ class Reader:
         return value
 
     def kind_of_value(self, node: cst.BaseExpression) -> str | None:
-        """Return how a value that is known for each capability is made of it: a key of `KINDS`, or a text."""
+        """Return the kind of a value that is known for each capability: a key of `KINDS`, or a text."""
         # `(major, minor) >= (9, 0)`
         if isinstance(node, cst.Tuple) and [self.kind(each.value) for each in node.elements] == ["major", "minor"]:
             return "pair"
@@ -495,9 +503,9 @@ class Reader:
         return kind_of_pieces(self._pieces(node, depth))
 
     def _pieces(self, node: cst.BaseExpression, depth: int) -> list[str] | None:
-        """Return what a string is put together from: words, and `major`, `minor` … for parts of a capability.
+        """Return the pieces of a string: words, and `major`, `minor` … for parts of a capability.
 
-        What is neither is `?`. None where it is no string that is put together.
+        Other pieces are `?`. None if it is not a string that is put together.
         """
         if depth > 12:
             return None
@@ -519,7 +527,7 @@ class Reader:
             case cst.Call(func=cst.Attribute(value=text, attr=cst.Name("join")), args=[cst.Arg(values)]) if (
                 self._as_texts(values, depth)
             ):
-                # What a parameter or a variable puts between them is looked at as a point, as most do.
+                # An unknown separator counts as a point, which is the most frequent one.
                 between = self.program.text(text) if isinstance(text, cst.SimpleString) else "."
                 return ["major", between, "minor"] if between else ["major", "minor"]
             case cst.BinaryOperation(operator=cst.Add(), left=left, right=right):
@@ -538,7 +546,7 @@ class Reader:
         return self.kind(node, depth) or "?"
 
     def _given(self, values: Sequence[cst.BaseExpression], depth: int) -> list[str]:
-        """Return what stands for each of some values that are put into a string, a pair for two."""
+        """Return the pieces for values that are inserted into a string; a pair gives two."""
         found = []
         for value in values:
             if isinstance(value, cst.Tuple):
@@ -556,7 +564,7 @@ class Reader:
         return [piece for piece in found if piece]
 
     def _as_texts(self, node: cst.BaseExpression, depth: int) -> bool:
-        """`map(str, capability)`, `str(part) for part in capability`."""
+        """Return whether it is `map(str, capability)` or `str(part) for part in capability`."""
         match node:
             case cst.Call(func=cst.Name("map"), args=[cst.Arg(cst.Name("str")), cst.Arg(values)]):
                 return self.kind(values, depth) == "pair"
@@ -568,10 +576,10 @@ class Reader:
         return False
 
     def names_arch(self, node: cst.BaseExpression) -> bool:
-        """Say whether the string is `sm_90` or `compute_90`, made of a capability."""
+        """Return whether the string is `sm_90` or `compute_90`, made from a capability."""
         above = self.program.parent[node]
         if isinstance(node, cst.BinaryOperation) and isinstance(above, cst.BinaryOperation):
-            return False  # a part of what is put together
+            return False  # A part of a longer expression.
         pieces = self._pieces(node, 0) or []
         before = ""
         for piece in pieces:

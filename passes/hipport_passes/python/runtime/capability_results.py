@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an expression is for each compute capability, worked out as Python would: `max(capability)`, `major - 8`."""
+"""The value of an expression for each compute capability, computed as Python does: `max(capability)`, `major - 8`."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from hipport_passes.python.runtime.capability_values import AMD, GENERATIONS, Ca
 from hipport_passes.python.runtime.origins import EACH, Origins
 from hipport_passes.python.runtime.program import PythonProgram
 
-#: The value of an expression by the capability of the GPU that it is asked on.
+#: The value of an expression, by the capability of the GPU.
 Results = Mapping[Capability, Any]
-#: All capabilities that are looked at.
+#: All capabilities that are considered.
 EVERY = tuple(dict.fromkeys((*GENERATIONS, *AMD)))
-#: Built-in functions that are worked out.
+#: Built-in functions that are computed.
 _BUILT_IN: dict[str, Callable[..., object]] = {
     "max": max,
     "min": min,
@@ -40,22 +40,30 @@ _OPERATORS: dict[type[cst.BaseBinaryOp], Callable[[Any, Any], object]] = {
     cst.FloorDivide: operator.floordiv,
     cst.Modulo: operator.mod,
     cst.LeftShift: operator.lshift,
+    cst.RightShift: operator.rshift,
+    cst.BitOr: operator.or_,
+    cst.BitAnd: operator.and_,
 }
-# No size of anything on a GPU is larger, and what is larger takes long to work out.
+_UNARY: dict[type[cst.BaseUnaryOp], Callable[[Any], object]] = {
+    cst.Not: operator.not_,
+    cst.Minus: operator.neg,
+    cst.Plus: operator.pos,
+}
+# No size on a GPU is larger, and larger numbers take long to compute.
 _WIDEST = 40
 _MOST = 1 << _WIDEST
 _LONGEST = 64
-# Calls in calls: no program has more by hand.
+# The depth of nested calls; handwritten programs stay below it.
 _DEEPEST = 8
 
 
 def same(value: object) -> Results:
-    """Return the results of what is the same on each GPU."""
+    """Return the results of a value that is the same on each GPU."""
     return dict.fromkeys(EVERY, value)
 
 
 class Working:
-    """The results of a file's expressions. `known` are those of capabilities, what is made of them, and constants."""
+    """The results of a file's expressions. `known` are those of capabilities, values made from them, and constants."""
 
     def __init__(
         self, program: PythonProgram, origins: Origins, known: Callable[[cst.BaseExpression], Results | None]
@@ -64,11 +72,11 @@ class Working:
         self._found: dict[cst.BaseExpression, Results | None] = {}
 
     def results(self, node: cst.BaseExpression, depth: int = 0) -> Results | None:
-        """Return what an expression is for each capability; None where that cannot be worked out."""
+        """Return the value of an expression for each capability; None if it cannot be computed."""
         if depth > _DEEPEST:
             return None
         if node not in self._found:
-            self._found[node] = None  # what leads back to itself is nothing
+            self._found[node] = None  # A cycle has no value.
             known = self.known(node)
             self._found[node] = known if known is not None else self._results(node, depth + 1)
         return self._found[node]
@@ -88,8 +96,14 @@ class Working:
                 return _of_operator(node.operator, self.results(left, depth), self.results(right, depth))
             case cst.NamedExpr(value=value):
                 return self.results(value, depth)
+            case cst.UnaryOperation(operator=sign, expression=value) if type(sign) in _UNARY:
+                found = self.results(value, depth)
+                return _each(_UNARY[type(sign)], [found]) if found is not None else None
             case cst.Subscript(value=of, slice=[cst.SubscriptElement(cst.Index(cst.Integer(index)))]):
                 return _part(self.results(of, depth), int(index, 0))
+            case cst.Subscript(value=cst.List() | cst.Tuple() as row, slice=[cst.SubscriptElement(cst.Index(key))]):
+                rows, keys = self.known(row), self.results(key, depth)
+                return _each(operator.getitem, [rows, keys]) if rows is not None and keys is not None else None
             case cst.Name() | cst.Attribute() | cst.Call():
                 match self.origins.of(node):
                     case [(value, None)]:
@@ -104,7 +118,7 @@ def _part(results: Results | None, part: int | str | None) -> Results | None:
 
 
 def _each(function: Callable[..., object], arguments: Sequence[Results]) -> Results | None:
-    """Return the results of a function; None where it fails, or gives what is too large, for any capability."""
+    """Return the results of a function; None if it fails, or its result is too large, for any capability."""
     try:
         found = {of: function(*(argument[of] for argument in arguments)) for of in EVERY}
     except (TypeError, ValueError, ArithmeticError, LookupError):
@@ -119,7 +133,7 @@ def _of_operator(sign: cst.BaseBinaryOp, left: Results | None, right: Results | 
         return None
     if not all(isinstance(value, int | float) for of in (left, right) for value in of.values()):
         return None
-    if isinstance(sign, cst.LeftShift) and not all(0 <= value < _WIDEST for value in right.values()):
+    if isinstance(sign, cst.LeftShift | cst.RightShift) and not all(0 <= value < _WIDEST for value in right.values()):
         return None
     return _each(function, (left, right))
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables of a program that a value is looked up in by a compute capability."""
+"""Tables of a program in which a value is looked up by a compute capability."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ from hipport_passes.python.runtime.capability_reader import Reader
 from hipport_passes.python.runtime.capability_values import AMD, value_of
 
 _MISSING = "which is missing here"
-_BY_ACCIDENT = "which some AMD GPU has by accident"
+#: What is said where some AMD GPU finds what is for one of NVIDIA's.
+BY_ACCIDENT = "which some AMD GPU has by accident"
 _NO_VALUE = "for which this gives the default {}"
 _NOT_SEEN = "which a table of another module may lack"
 
 
 def looked_up(reader: Reader, node: cst.Subscript | cst.Call) -> str:
-    """Say what is wrong with what is looked up by a capability; empty where all is as it should be."""
+    """Return the problem with a value that is looked up by a capability; empty if there is none."""
     default = None
     match node:
         case cst.Subscript(value=table, slice=[cst.SubscriptElement(cst.Index(key))]):
@@ -37,27 +38,27 @@ def looked_up(reader: Reader, node: cst.Subscript | cst.Call) -> str:
     there = [value_of(kind, each) in keys for each in AMD]
     if not keys or None in keys or all(there):
         return ""
+    if any(there) and (default is not None or reader.program.copes(node, "KeyError|IndexError|LookupError")):
+        return BY_ACCIDENT
     if default is None:
         return _MISSING
-    if any(there):
-        return _BY_ACCIDENT
     # Another default than 0 is what the author gives GPUs that he does not know.
     return _NO_VALUE.format(reader.program.code(default)) if reader.constant_at(default) == 0 else ""
 
 
 def _is_asked_before(reader: Reader, node: cst.CSTNode, key: cst.BaseExpression) -> bool:
-    """Say whether a condition around it asks for the key, so that who comes here has one that is there."""
+    """Return whether a condition around the look-up tests for the key, so that it exists."""
     code = reader.program.code(key)
     return any(code in reader.program.code(test) for test, _ in reader.program.conditions(node))
 
 
 def _is_set(reader: Reader, node: cst.CSTNode) -> bool:
-    """`TABLE[capability] = value`"""
+    """Return whether it is `TABLE[capability] = value`."""
     return isinstance(reader.program.parent[node], cst.AssignTarget | cst.AugAssign | cst.Del)
 
 
 def _keys(reader: Reader, table: cst.BaseExpression) -> set[object]:
-    """Return the keys of a table that is written out, the numbers of a list; empty where they are not known."""
+    """Return the keys of a literal table, or the indices of a list; empty if they are unknown."""
     match table:
         case cst.Dict(elements=elements):
             found: set[object] = set()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Values that programs make from a compute capability: numbers and texts, and constants to compare them with."""
+"""Values that programs make from a compute capability, numbers and texts, and constants that they compare them with."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from hipport.syntax.python import literal
 
 Capability = tuple[int, int]
 
-#: What PyTorch says of gfx90a (and 906, 908), gfx942, gfx950, gfx101x, gfx103x, gfx110x, gfx115x and gfx120x.
+#: PyTorch's capabilities of gfx90a (and 906, 908), gfx942, gfx950, gfx101x, gfx103x, gfx110x, gfx115x and gfx120x.
 AMD: tuple[Capability, ...] = ((9, 0), (9, 4), (9, 5), (10, 1), (10, 3), (11, 0), (11, 5), (12, 0))
-#: What NVIDIA's GPUs say, since CUDA 12 at least.
+#: The capabilities of NVIDIA's GPUs, at least since CUDA 12.
 GENERATIONS: tuple[Capability, ...] = (
     *((5, 0), (5, 2), (5, 3), (6, 0), (6, 1), (6, 2), (7, 0), (7, 2), (7, 5), (8, 0), (8, 6), (8, 7), (8, 9)),
     *((9, 0), (10, 0), (10, 3), (11, 0), (12, 0), (12, 1)),
 )
-#: How a number is made of a capability, by what is known of an expression.
+#: The function from a capability to a value, by the kind of an expression.
 KINDS: dict[str, Callable[[Capability], object]] = {
     "pair": lambda c: c,
     "major": lambda c: c[0],
@@ -30,14 +30,14 @@ KINDS: dict[str, Callable[[Capability], object]] = {
     "major text": lambda c: str(c[0]),
     "release": lambda c: c,
 }
-# A range that goes further is one of anything.
+# A longer range may mean anything.
 _MOST = 10_000
-#: How the kind of a text begins, in which {0} and {1} stand for the two parts.
+#: The prefix of a text's kind, in which {0} and {1} stand for the two parts.
 TEXT = "text "
 
 
 def kind_of_pieces(pieces: Sequence[str] | None) -> str | None:
-    """Return the kind of a text that is put together from words and `major` and `minor`; None for any other."""
+    """Return the kind of a text that is made of words and `major` and `minor`; None for others."""
     marks = {each for each in pieces or () if each in KINDS or each == "?" or "{" in each or " " in each}
     if not pieces or not marks | ({"minor"} & set(pieces)) or marks - {"major", "minor"}:
         return None
@@ -52,14 +52,14 @@ def as_kind(text: str) -> str | None:
 
 
 def value_of(kind: str, capability: Capability) -> object:
-    """Return what is made of a capability."""
+    """Return the value of a kind for a capability."""
     if kind.startswith(TEXT):
         return kind[len(TEXT) :].replace("{0}", str(capability[0])).replace("{1}", str(capability[1]))
     return KINDS[kind](capability)
 
 
 def constant(node: cst.BaseExpression) -> object:
-    """Return the value of what is written out, a number, a text, or a row of them; None for anything else."""
+    """Return the value of a literal: a number, a text, or a row of them; None for others."""
     match node:
         case cst.Integer(value) | cst.Float(value):
             return float(value) if isinstance(node, cst.Float) else int(value.replace("_", ""), 0)
@@ -76,7 +76,7 @@ def constant(node: cst.BaseExpression) -> object:
 
 
 def matches(pattern: cst.MatchPattern, value: object) -> bool:
-    """Say whether a pattern of constants, and of names that take anything, matches `value`."""
+    """Return whether a pattern of constants and capture names matches `value`."""
     match pattern:
         case cst.MatchValue(value=written):
             return constant(written) == value

@@ -15,7 +15,7 @@ from hipport_passes.python.runtime.program import PythonProgram
 
 Sign = type[cst.BaseCompOp]
 
-#: What signs say of two values.
+#: The meanings of operators.
 SIGNS: dict[Sign, Callable[[Any, Any], bool]] = {
     cst.GreaterThanEqual: operator.ge,
     cst.GreaterThan: operator.gt,
@@ -28,7 +28,7 @@ SIGNS: dict[Sign, Callable[[Any, Any], bool]] = {
     cst.In: lambda value, among: value in among,
     cst.NotIn: lambda value, among: value not in among,
 }
-# The standard library's `operator`, the methods behind the signs, and NumPy's functions.
+# The standard library's `operator`, the special methods, and NumPy's functions.
 _FUNCTIONS: dict[str, Sign] = {
     "ge": cst.GreaterThanEqual,
     "gt": cst.GreaterThan,
@@ -60,7 +60,7 @@ class Compared(NamedTuple):
 
 
 def compared(program: PythonProgram, origins: Origins, node: cst.CSTNode) -> Compared | None:
-    """Return what is compared at `node`; None if it is no comparison, or one by what could not be followed."""
+    """Return the operands compared at `node`; None if it is no comparison, or one by an unknown function."""
     match node:
         case cst.Comparison(left=left, comparisons=targets):
             signs = tuple(type(each.operator) for each in targets)
@@ -87,7 +87,7 @@ def _given(call: cst.Call) -> tuple[cst.BaseExpression, ...] | None:
 def _function(
     program: PythonProgram, origins: Origins, called: cst.BaseExpression, depth: int = 0
 ) -> tuple[Sign | None, tuple[cst.BaseExpression, ...]]:
-    """Return the sign that a function stands for, and what it was given before: `partial(operator.le, 9)`."""
+    """Return the operator that a function stands for, and its bound arguments: `partial(operator.le, 9)`."""
     match called:
         case cst.Name(name) if (statement := program.imported(called)) is not None:
             module = program.code(statement.module) if statement.module is not None else ""

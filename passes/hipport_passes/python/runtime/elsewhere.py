@@ -14,7 +14,7 @@ from hipport.program.project import Project
 from hipport.syntax.python import Python
 from hipport_passes.python.runtime.program import PythonProgram
 
-#: Values by the module, or the class, that they belong to, and their name.
+#: Values by their module, or class, and their name.
 Known = Mapping[tuple[str, str], object]
 _Value = TypeVar("_Value")
 _CLASS = re.compile(rb"class[ \t]+(\w+)")
@@ -26,12 +26,12 @@ _CONSTANT = re.compile(
 
 
 def module(path: PurePath) -> str:
-    """Return what a module is imported as, at the last."""
+    """Return the last part of a module's import path."""
     return path.parent.name if path.stem == "__init__" else path.stem
 
 
 def constants(project: Project) -> dict[tuple[str, str], object]:
-    """Return the constants of modules and classes, where all of one name agree. A fact of the tree."""
+    """Return the constants of modules and classes, if all of one name are equal. A fact of the tree."""
     found: dict[tuple[str, str], set[object]] = {}
     for source in project.sources:
         if not isinstance(source, Python) or source.path.suffix != ".py":
@@ -62,7 +62,7 @@ def _value(match: re.Match[bytes]) -> object:
 
 
 def read(program: PythonProgram, node: cst.CSTNode, known: Mapping[tuple[str, str], _Value]) -> _Value | None:
-    """Return what `known` says of a name that is imported, or of a member of what is."""
+    """Return the value in `known` of an imported name, or of a member of one."""
     match node:
         case cst.Name(name) if (statement := program.imported(node)) is not None:
             of = program.code(statement.module) if statement.module is not None else ""
@@ -77,7 +77,7 @@ def read(program: PythonProgram, node: cst.CSTNode, known: Mapping[tuple[str, st
 
 
 def is_imported(program: PythonProgram, name: cst.Name | cst.Attribute) -> bool:
-    """Say whether a name, or what its first part is, comes by an import."""
+    """Return whether a name, or its first part, is imported."""
     first: cst.BaseExpression = name
     while isinstance(first, cst.Attribute):
         first = first.value
@@ -86,7 +86,7 @@ def is_imported(program: PythonProgram, name: cst.Name | cst.Attribute) -> bool:
 
 
 def owner_of(program: PythonProgram, name: cst.Name | cst.Attribute) -> str:
-    """Return the last part of what a module, or a class, is called where it is: `import lib.consts as c`."""
+    """Return the last part of the original name of a module or a class: of `import lib.consts as c`."""
     of = program.code(name)
     if isinstance(name, cst.Name) and (statement := program.imported(name)) is not None:
         of = called(program, statement, of)

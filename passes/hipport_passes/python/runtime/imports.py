@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Imports of what exists for NVIDIA's GPUs only, and libraries that are loaded by name."""
+"""Imports of modules for NVIDIA's GPUs only, and libraries that are loaded by name."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from hipport_passes.python.runtime.attention import expressed
 from hipport_passes.python.runtime.program import PythonProgram, finding
 
 _LIBRARY = re.compile(r"(?:.*/)?(?:lib)?([A-Za-z-]+?)(?:64_\d+)?(?:\.so(?:\.\d+)*|\.dll|_static\.a)?")
-#: A condition that asks which of several back ends is to be taken.
+#: A condition that selects one of several back ends.
 _CHOICE = re.compile(r"==[ \t]*[\"']")
-#: A condition that asks whether something is there.
+#: A condition that tests whether something is available.
 _OPTIONAL = re.compile(
     r"(?i)availab|installed|find_spec|has_|with_|\bTYPE_CHECKING\b|is_\w+|support|enable|exists|environ|getenv"
 )
 
 
 def imports(program: PythonProgram, modules: Mapping[str, str]) -> Iterator[Finding]:
-    """Yield what is imported that a machine with ROCm lacks, once for each module."""
+    """Yield the imports of modules that ROCm lacks, once for each module."""
     seen: set[tuple[str, cst.FunctionDef | None]] = set()
     told: set[str] = set()
     chains: set[cst.CSTNode] = set()
@@ -68,14 +68,14 @@ def _imported(node: cst.CSTNode) -> Iterator[str]:
 
 
 def _dotted(name: cst.BaseExpression) -> str:
-    """Return the name of a module as it is said, without blanks; much faster than its text."""
+    """Return the name of a module without blanks; much faster than its code."""
     if isinstance(name, cst.Attribute):
         return f"{_dotted(name.value)}.{name.attr.value}"
     return name.value if isinstance(name, cst.Name) else ""
 
 
 def imported_by_name(program: PythonProgram, modules: Mapping[str, str]) -> Iterator[Finding]:
-    """Yield the modules that a program imports by a string, or insists on being there, and that ROCm lacks."""
+    """Yield the modules that a program imports by a string, or requires, and that ROCm lacks."""
     told: set[str] = set()
     for name in ("import_module", "__import__", "find_spec"):
         for call in program.calls(name):
@@ -90,7 +90,7 @@ def imported_by_name(program: PythonProgram, modules: Mapping[str, str]) -> Iter
 
 
 def _insisted(program: PythonProgram, call: cst.Call) -> bool:
-    """Say whether the program stops where a module is not found: `assert find_spec(…)`, or raises."""
+    """Return whether the program stops if a module is not found: `assert find_spec(…)`, or raises."""
     test: cst.CSTNode = call
     above = program.parent[test]
     absent = False
@@ -121,14 +121,14 @@ def _longest(module: str, modules: Mapping[str, str]) -> str | None:
 
 
 def _needed(program: PythonProgram, node: cst.CSTNode) -> bool:
-    """Say whether the program fails on ROCm without the module, as far as can be told where it is imported."""
+    """Return whether the program fails on ROCm without the module, as far as the place of the import shows."""
     if not program.runs(node).rocm:
         return False
     if program.copes(node, "ImportError|ModuleNotFoundError"):
         return _called_all_the_same(program, node)
     for above, _ in program.ancestors(node):
         tried = program.parent[above] if isinstance(above, cst.ExceptHandler) else None
-        # `try: import amdsmi`, and this where that is not there
+        # `try: import amdsmi`, and this import as the fallback.
         if isinstance(tried, cst.Try) and re.search(r"(?i)amd|rocm|hip", program.code(tried.body)):
             return False
     return not any(
@@ -138,9 +138,9 @@ def _needed(program: PythonProgram, node: cst.CSTNode) -> bool:
 
 
 def _insisted_later(program: PythonProgram, node: cst.CSTNode) -> cst.CSTNode | None:
-    """Return where the program stops after all for want of what it has tried to import.
+    """Return the place where the program stops because an optional import failed.
 
-    `try: import a except ImportError: a = None`, and `assert a is not None` somewhere else.
+    `try: import a except ImportError: a = None`, and `assert a is not None` elsewhere.
     """
     tried = next((above for above, _ in program.ancestors(node) if isinstance(above, cst.Try)), None)
     if tried is None or not program.copes(node, "ImportError|ModuleNotFoundError"):
@@ -164,7 +164,7 @@ def _insisted_later(program: PythonProgram, node: cst.CSTNode) -> cst.CSTNode | 
 
 
 def _called_all_the_same(program: PythonProgram, node: cst.CSTNode) -> bool:
-    """Say whether nothing asks if what was tried to be imported is there, and it is called.
+    """Return whether a module that may have failed to import is called without a test.
 
     `try: import a except ImportError: a = None`, or `pass`, and then `a.f()`.
     """
@@ -197,7 +197,7 @@ def _called_all_the_same(program: PythonProgram, node: cst.CSTNode) -> bool:
             if isinstance(above, cst.Attribute) and above.value is place:
                 called = called or program.function(place) is not None
             elif not (isinstance(above, cst.Call) and above.func is place):
-                return False  # asked about, handed on, or given another value
+                return False  # It is tested, passed on, or assigned again.
             else:
                 called = True
             if program.copes(place, "TypeError|AttributeError|NameError"):
@@ -206,7 +206,7 @@ def _called_all_the_same(program: PythonProgram, node: cst.CSTNode) -> bool:
 
 
 def _choice(program: PythonProgram, node: cst.CSTNode) -> tuple[cst.CSTNode | None, str]:
-    """Return where the program takes PyTorch's own attention in place of what is imported, and on what condition."""
+    """Return the place where the program uses PyTorch's own attention instead of the import, and the condition."""
     for above, _ in program.ancestors(node):
         branch: cst.CSTNode | None = above
         while isinstance(branch, cst.If):
@@ -217,7 +217,7 @@ def _choice(program: PythonProgram, node: cst.CSTNode) -> tuple[cst.CSTNode | No
 
 
 def libraries(program: PythonProgram, known: Mapping[str, str]) -> Iterator[Finding]:
-    """Yield the libraries of CUDA that are loaded by their file's name."""
+    """Yield CUDA's libraries that are loaded by their file name."""
     for name in ("CDLL", "LoadLibrary", "find_library", "PyDLL"):
         for call in program.calls(name):
             text = _file(program, call.args[0].value) if call.args else HOLE
@@ -230,7 +230,7 @@ def libraries(program: PythonProgram, known: Mapping[str, str]) -> Iterator[Find
 
 
 def _file(program: PythonProgram, node: cst.BaseExpression, depth: int = 0) -> str:
-    """Return the path that an expression is, or the end of it."""
+    """Return the path that an expression is, or its end."""
     match node:
         case cst.Call(func=function, args=[_, *_, cst.Arg(last)]) if program.code(function).endswith("path.join"):
             return _file(program, last, depth + 1)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Packages that a program installs when it runs: a PyTorch for CUDA would take the place of the one for ROCm."""
+"""Packages that a program installs at run time: a PyTorch for CUDA would replace the one for ROCm."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from hipport_passes.packages.commands import BRINGS, in_commands
 from hipport_passes.python.runtime.probes import RUNS
 from hipport_passes.python.runtime.program import PythonProgram, finding
 
-# `get_ipython().run_line_magic("pip", "install …")`, and what older notebooks were exported as.
+# `get_ipython().run_line_magic("pip", "install …")`, and its form in exports of older notebooks.
 _MAGIC = re.compile(r"(?:get_ipython\(\)|\w*ip(?:ython)?)\.(run_line_magic|run_cell_magic|magic)")
 
 
 def installs(program: PythonProgram, project: Project) -> Iterator[Finding]:
-    """Yield the calls that run pip, uv or conda for what is only built for CUDA."""
+    """Yield the calls that run pip, uv or conda for packages that are only built for CUDA."""
     asking = Asking(project)
     notebook = project.by_path.get(program.source.path)
     given = notebook.commands.source.text if isinstance(notebook, Notebook) else b""
-    # nox's sessions install by methods.
+    # nox sessions install by methods.
     nox = re.search(rb"(?m)^(?:import|from) nox\b", program.source.text) is not None
     for node in program.nodes:
         if not isinstance(node, cst.Call) or not node.args:
@@ -42,7 +42,7 @@ def installs(program: PythonProgram, project: Project) -> Iterator[Finding]:
             command = _command(program, node)
         else:
             continue
-        # What stands in a cell as a command is read as one.
+        # Commands in a cell are read as commands.
         if (command.encode() in given and given) or not program.runs(node).both:
             continue
         script = Shell(program.source.path, command.encode())
@@ -56,7 +56,7 @@ def installs(program: PythonProgram, project: Project) -> Iterator[Finding]:
 
 
 def _of_magic(program: PythonProgram, call: cst.Call, kind: str) -> str:
-    """Return the command that IPython is asked to run: by a magic for the shell, or for a package manager."""
+    """Return the command that IPython runs: by a magic for the shell, or for a package manager."""
     words = [program.text(each.value) for each in call.args]
     if kind == "magic":
         return words[0].lstrip("%!")
@@ -66,12 +66,12 @@ def _of_magic(program: PythonProgram, call: cst.Call, kind: str) -> str:
 
 
 def _command(program: PythonProgram, call: cst.Call) -> str:
-    """Return the command that a call runs, as a shell would be given it, as far as it is written out."""
+    """Return the command that a call runs, in shell syntax, as far as it is literal."""
     first = call.args[0].value
     if isinstance(first, (cst.List, cst.Tuple)):
         return " ".join(_word(program, each.value) for each in first.elements)
     if len(call.args) > 1 and all(arg.keyword is None and arg.star == "" for arg in call.args[:2]):
-        # `create_subprocess_exec` and the like, which take the words one by one.
+        # `create_subprocess_exec` and the like, which take the words as separate arguments.
         words = [arg.value for arg in call.args if arg.keyword is None and arg.star == ""]
         if all(isinstance(word, (cst.SimpleString, cst.Attribute)) for word in words):
             return " ".join(_word(program, word) for word in words)

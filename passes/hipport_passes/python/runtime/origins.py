@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Trace a value in a Python file: through names, attributes, parameters, functions, tuples and tables.
 
-Nothing is run. Each hop is one that is written in the file: an assignment, an argument of a call, what a function
-returns, an attribute that the class or its `__init__` sets, an element of a tuple, a list or a dictionary.
+Nothing is run. Each hop is visible in the file: an assignment, an argument of a call, a function's result, an attribute
+that the class or its `__init__` sets, an element of a tuple, a list or a dictionary.
 """
 
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator
-from itertools import pairwise
+from functools import cached_property
+from typing import NamedTuple
 
 import libcst as cst
 
@@ -17,18 +19,26 @@ from hipport.program.script_names import Binding
 from hipport.syntax.python import Python
 from hipport_passes.python.runtime.program import PythonProgram
 
-#: What stands for any element of a list that is gone through.
+#: Any element of a list that a loop iterates over.
 EACH = "*"
-#: Which element of a value is meant: a number, a key, any (`EACH`); None for the value itself.
+#: The selected element of a value: a number, a key, any (`EACH`); None for the value itself.
 Part = int | str | None
 Origin = tuple[cst.BaseExpression, Part]
 
-# Calls within calls, tuples in tables: no program has more by hand.
+# The depth of nested calls and tables; handwritten programs stay below it.
 _DEEPEST = 8
-# A function that is called more often is one for anything.
+# A function that is called more often, or a name that is given more values, is one for anything.
 _MOST = 64
 _ENUM = re.compile(r"(?:^|\.)\w*(?:Enum|Flag)$")
 _DATA = re.compile(r"\b(?:dataclass|define|attrs|s)\b|\bNamedTuple\b|\bBaseModel\b")
+
+
+class _Bound(NamedTuple):
+    """What gives a name its values; where all do in one block, its lines, in the order of the text."""
+
+    bindings: list[Binding]
+    block: cst.CSTNode | None
+    lines: list[int]
 
 
 class Origins:
@@ -40,6 +50,8 @@ class Origins:
         self._globals: dict[str, list[cst.FunctionDef]] = {}
         self._classes: dict[str, cst.ClassDef] = {}
         self._functions: dict[tuple[str, bool], list[cst.FunctionDef]] = {}
+        self._of_names: dict[tuple[cst.CSTNode | None, str, cst.ClassDef | None], _Bound] = {}
+        self._in_classes: dict[str, bool] = {}
         for node in program.nodes:
             match node:
                 case cst.Global(names=names):
@@ -53,7 +65,7 @@ class Origins:
                     self._functions.setdefault((name, self._owner(node) is not None), []).append(node)
 
     def of(self, node: cst.BaseExpression, part: Part = None, depth: int = 0) -> list[Origin]:
-        """Return what `part` of the value at `node` is one hop back; empty where that is not seen."""
+        """Return the origins of `part` of the value at `node`, one hop back; empty if they are unknown."""
         if depth > _DEEPEST:
             return []
         if part is None:
@@ -65,7 +77,7 @@ class Origins:
         return self._part(node, part, depth)
 
     def _part(self, value: cst.BaseExpression, part: Part, depth: int) -> list[Origin]:
-        """Return the element itself where the value is written out, else what may be asked for its part."""
+        """Return the element itself if the value is literal, else the expression that has the part."""
         match value:
             case cst.Tuple() | cst.List() | cst.Set() if not any(
                 isinstance(each, cst.StarredElement) for each in value.elements
@@ -102,18 +114,34 @@ class Origins:
         return None
 
     def attributes(self, name: str) -> list[cst.BaseExpression]:
-        """Return what the classes of the file say of an attribute of that name, whichever of them is meant."""
+        """Return the values that the file's classes give an attribute of that name, whichever class is meant."""
         return [value for each in self._classes.values() for value, _ in self._class_attributes(each, name)]
 
     def bases(self, name: str) -> list[str]:
-        """Return what a class of the file is made of."""
+        """Return the bases of a class of the file."""
         owner = self._classes.get(name)
         return [self.program.code(base.value) for base in owner.bases] if owner is not None else []
 
+    def reads(self, node: cst.BaseExpression) -> list[cst.Name | cst.Attribute | cst.Subscript]:
+        """Return where what is read is the value at `node`, and nothing else."""
+        return self._reads.get(node, [])
+
+    @cached_property
+    def _reads(self) -> dict[cst.BaseExpression, list[cst.Name | cst.Attribute | cst.Subscript]]:
+        found: dict[cst.BaseExpression, list[cst.Name | cst.Attribute | cst.Subscript]] = {}
+        for each in self.program.nodes:
+            if isinstance(each, cst.Name | cst.Attribute | cst.Subscript):
+                above = self.program.parent[each]
+                if not (isinstance(above, cst.Attribute) and above.attr is each):
+                    match self.of(each):
+                        case [(value, None)]:
+                            found.setdefault(value, []).append(each)
+        return found
+
     def back(self, node: cst.BaseExpression) -> tuple[Origin, ...]:
-        """Return where the value at `node` comes from, and which part of it it is."""
+        """Return the origins of the value at `node`, each with its part."""
         if node not in self._known:
-            self._known[node] = ()  # what leads back to itself is nothing
+            self._known[node] = ()  # A cycle has no origin.
             self._known[node] = self._back(node)
         return self._known[node]
 
@@ -126,7 +154,9 @@ class Origins:
                 return tuple(self._of_attribute(node, node.value, node.attr.value))
             case cst.Call(func=cst.Name("getattr"), args=[cst.Arg(of), cst.Arg(cst.SimpleString() as name), *_]):
                 return tuple(self._of_attribute(node, of, program.text(name)))
-            case cst.Call(func=cst.Name("min" | "max" | "next" | "iter"), args=[cst.Arg(values, keyword=None), *_]):
+            case cst.Call(
+                func=cst.Name("min" | "max" | "next" | "iter") as function, args=[cst.Arg(values, keyword=None), *_]
+            ) if not program.bound(function):
                 return ((values, EACH),)
             case cst.Call(func=cst.Attribute(value=table, attr=cst.Name("get")), args=[cst.Arg(key), *rest]):
                 part = self._key(key)
@@ -150,7 +180,7 @@ class Origins:
             for binding in self.program.bound(call.func):
                 if isinstance(binding.value, cst.Lambda):
                     yield binding.value.body
-        # A method of another name than any function of the file's is found above; of a class that is called, here.
+        # A method with another name than the file's functions is found above; a constructor, here.
         elif isinstance(call.func, cst.Attribute) and isinstance(call.func.value, cst.Name):
             owner = self._classes.get(call.func.value.value)
             for each in owner.body.body if owner is not None else ():
@@ -166,49 +196,80 @@ class Origins:
             if isinstance(loop.target, cst.Name):
                 yield loop.iter, EACH
             return
-        bindings = list(program.bound(name))
-        if program.scope(name, name.value) is None:
-            # What a class body sets is read by that name nowhere else.
-            own = self._class_body(name)
-            bindings = [each for each in bindings if self._class_body(each.node) in (None, own)]
-            for function in self._globals.get(name.value, ()):
-                bindings += program.bindings.get((function, name.value), [])
-        for binding in self._last(name, bindings):
+        bound = self._bound(name)
+        bindings = self._last(name, bound)
+        if len(bindings) > _MOST:
+            return
+        for binding in bindings:
             match binding.node:
                 case cst.Param() if binding.how == "parameter":
                     if binding.value is not None:
                         yield binding.value, None
-                    yield from ((value, None) for value in self._arguments(binding.node))
+                    yield from self._arguments(binding.node)
                 case cst.For(target=cst.Name(), iter=gone_through):
                     yield gone_through, EACH
                 case cst.Assign() | cst.AnnAssign() | cst.NamedExpr():
                     yield from self._assigned(binding.node, program.code(name))
 
-    def _last(self, name: cst.Name, bindings: list[Binding]) -> list[Binding]:
-        """Leave out what is overwritten where a name is given values one after the other: `c = f()`, `c = c[0]`."""
+    def _bound(self, name: cst.Name) -> _Bound:
+        """Return what gives a name its values, worked out once for all its uses."""
+        program = self.program
+        scope = program.scope(name, name.value)
+        key = (scope, name.value)
+        own: cst.ClassDef | None = None
+        if scope is None:
+            if name.value not in self._in_classes:
+                bindings = program.bindings.get(key, ())
+                self._in_classes[name.value] = any(self._class_body(each.node) is not None for each in bindings)
+            # What a class body sets is read by that name nowhere else.
+            own = self._class_body(name) if self._in_classes[name.value] else None
+        place = (*key, own)
+        if place not in self._of_names:
+            bindings = list(program.bindings.get(key, ()))
+            if scope is None:
+                bindings = [each for each in bindings if self._class_body(each.node) in (None, own)]
+                for function in self._globals.get(name.value, ()):
+                    bindings += program.bindings.get((function, name.value), [])
+            self._of_names[place] = self._in_order(bindings)
+        return self._of_names[place]
+
+    def _in_order(self, bindings: list[Binding]) -> _Bound:
+        """Return bindings in the order of the text where all are in one block, one after the other."""
         program = self.program
         lines = [program.statement(each.node) for each in bindings if each.node in program.parent]
         blocks = {program.parent[line] for line in lines if line is not None}
         if len(bindings) < 2 or len(blocks) != 1 or None in lines or any(each.how != "is" for each in bindings):
-            return bindings
+            return _Bound(bindings, None, [])
         (block,) = blocks
         if not isinstance(block, cst.Module | cst.IndentedBlock):
-            return bindings
-        chain = [name, *(above for above, _ in program.ancestors(name))]
-        here = next((each for each, above in pairwise(chain) if above is block), None)
-        before = [
-            each
-            for each, line in zip(bindings, lines, strict=True)
-            if here is None or (line is not None and program.order[line] < program.order[here])
-        ]
-        in_function = here is not None and any(
-            isinstance(each, cst.FunctionDef) for each in chain[: chain.index(here) + 1]
-        )
-        found = before if before and not in_function else bindings
-        return [max(found, key=lambda each: program.order[each.node])]
+            return _Bound(bindings, None, [])
+        bindings = sorted(bindings, key=lambda each: program.order[each.node])
+        return _Bound(bindings, block, [program.order[line] for line in map(self._line, bindings)])
+
+    def _line(self, binding: Binding) -> cst.CSTNode:
+        line = self.program.statement(binding.node)
+        assert line is not None
+        return line
+
+    def _last(self, name: cst.Name, bound: _Bound) -> list[Binding]:
+        """Leave out what is overwritten where a name is given values one after the other: `c = f()`, `c = c[0]`."""
+        program = self.program
+        if bound.block is None:
+            return bound.bindings
+        below: cst.CSTNode = name
+        in_function = False
+        for above, child in program.ancestors(name):
+            in_function = in_function or isinstance(child, cst.FunctionDef)
+            if above is bound.block:
+                below = child
+                break
+        else:
+            return bound.bindings[-1:]
+        before = bisect_left(bound.lines, program.order[below])
+        return [bound.bindings[before - 1]] if before and not in_function else bound.bindings[-1:]
 
     def _class_body(self, node: cst.CSTNode) -> cst.ClassDef | None:
-        """The class in whose body, and in no function, something stands."""
+        """Return the class whose body contains the node outside of functions."""
         for above, _ in self.program.ancestors(node) if node in self.program.parent else ():
             if isinstance(above, cst.FunctionDef):
                 return None
@@ -217,7 +278,7 @@ class Origins:
         return None
 
     def _assigned(self, node: cst.Assign | cst.AnnAssign | cst.NamedExpr, wanted: str) -> Iterator[Origin]:
-        """Yield the values that an assignment gives the target written as `wanted`."""
+        """Yield the values that an assignment gives to the target `wanted`."""
         if node.value is None:
             return
         targets = [each.target for each in node.targets] if isinstance(node, cst.Assign) else [node.target]
@@ -232,7 +293,7 @@ class Origins:
                     (node.value, i) for i, each in enumerate(elements) if self.program.code(each.value) == wanted
                 )
 
-    def _arguments(self, parameter: cst.Param) -> list[cst.BaseExpression]:
+    def _arguments(self, parameter: cst.Param) -> list[Origin]:
         """Return the arguments in the file's calls for a parameter; nothing where there are many."""
         program = self.program
         function = program.function(parameter) if parameter in program.parent else None
@@ -243,14 +304,28 @@ class Origins:
         if name == "__init__" and owner is not None:
             calls = program.calls(owner.name.value)
         else:
-            # Another function of that name may be the one that is called.
+            # The call may be of another function with that name.
             if len(self._functions.get((name, owner is not None), ())) != 1:
                 return []
             calls = [
                 call for call in program.calls(name) if isinstance(call.func, cst.Attribute) == (owner is not None)
             ]
-        given = [program.argument(call, function, parameter) for call in calls] if len(calls) <= _MOST else []
+        given = [self._argument(call, function, parameter) for call in calls] if len(calls) <= _MOST else []
         return [each for each in given if each is not None]
+
+    def _argument(self, call: cst.Call, function: cst.FunctionDef, parameter: cst.Param) -> Origin | None:
+        """Return what a call gives for a parameter, also as a part of what is taken apart: `f(*capability)`."""
+        value = self.program.argument(call, function, parameter)
+        if value is not None:
+            return value, None
+        match call.args:
+            case [cst.Arg(star="*", value=row)]:
+                positions = [each.name.value for each in (*function.params.posonly_params, *function.params.params)]
+                if self._owner(function) is not None and positions[:1] in (["self"], ["cls"]):
+                    positions = positions[1:]
+                if parameter.name.value in positions:
+                    return row, positions.index(parameter.name.value)
+        return None
 
     def _owner(self, function: cst.FunctionDef) -> cst.ClassDef | None:
         above = self.program.parent.get(self.program.parent[function])
@@ -260,7 +335,7 @@ class Origins:
         program = self.program
         if isinstance(node, cst.Attribute):
             yield from ((each, None) for each in program.read_as(node))
-        # `self.x = …` anywhere, as scripts are read: whose attribute it is is not asked.
+        # `self.x = …` anywhere, as in scripts: the object is not considered.
         for binding in program.bindings.get((None, f".{name}"), ()):
             match binding.node:
                 case cst.Assign() | cst.AnnAssign() | cst.NamedExpr() as statement:
@@ -287,7 +362,7 @@ class Origins:
                 yield target
 
     def _owners(self, of: cst.BaseExpression, depth: int = 0) -> list[cst.ClassDef]:
-        """The classes of the file that what stands in front of an attribute is, or is made by."""
+        """Return the file's classes that the object of an attribute is, or is an instance of."""
         program = self.program
         if depth > 2:
             return []
@@ -311,7 +386,7 @@ class Origins:
         return found
 
     def _class_attributes(self, owner: cst.ClassDef, name: str) -> list[Origin]:
-        """Return a class's values of an attribute: in its body, in its bases', and, for a field, in calls of it."""
+        """Return the values of a class attribute: in its body, its bases', and, for a field, in constructor calls."""
         program = self.program
         found: list[Origin] = []
         waiting, seen = [owner], set()
@@ -346,5 +421,5 @@ class Origins:
 
 
 def origins(source: Python) -> Origins:
-    """Return the origins of the values of a file: a fact of it."""
+    """Return the origins of the values of a file. A fact of the file."""
     return Origins(source.fact(PythonProgram))

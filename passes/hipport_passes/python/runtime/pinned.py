@@ -20,7 +20,7 @@ _DEEPEST = 8
 
 
 class Given(NamedTuple):
-    """A function that is given such a tensor: its name, for which parameter, and what pins the memory where."""
+    """A function that receives such a tensor: its name, the parameter, and the call that pins the memory."""
 
     function: bytes
     parameter: int
@@ -29,7 +29,7 @@ class Given(NamedTuple):
 
 
 def pinned(source: Python) -> tuple[Given, ...]:
-    """Return the functions that are given such tensors, in order. A fact of the file."""
+    """Return the functions that receive such tensors, in order. A fact of the file."""
     if source.module is None:
         return ()
     program, known = source.fact(PythonProgram), source.fact(origins)

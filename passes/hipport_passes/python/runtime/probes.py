@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Questions to NVIDIA's tools and about NVIDIA's products."""
+"""Queries of NVIDIA's tools, and tests for names of NVIDIA's products."""
 
 from __future__ import annotations
 
@@ -24,13 +24,15 @@ RUNS = re.compile(
 )
 _LOOKS = re.compile(r"(?:^|[._])(?:which|find_executable)$")
 # An architecture of NVIDIA's by its number, in a string of its own: of pieces of `sm_80`.
+# What an expression has between it and its statement.
+_WITHIN = (cst.BaseExpression, cst.Arg, cst.Index, cst.SubscriptElement, cst.Element)
 _NUMBERED = re.compile(r"[\"'](?:[5-9]\d|1[0-2]\d)[af]?[\"']")
 _ERRORS = r"\w*OSError|FileNotFoundError|CalledProcessError|SubprocessError|IOError"
 _AMD = re.compile(rb"(?i)radeon|instinct|\bmi[123]\d\d|gfx9|gfx1[012]|\bamd\b")
 
 
 def nvidia_smi(program: PythonProgram) -> Iterator[Finding]:
-    """Yield the runs of nvidia-smi that are not prepared for its absence."""
+    """Yield the runs of nvidia-smi without a fallback."""
     if re.search(rb"rocm-smi|amd-smi|rocm_smi|amdsmi", program.source.text):
         return
     for node in program.nodes:
@@ -78,7 +80,7 @@ def tools(program: PythonProgram) -> Iterator[Finding]:
 
 
 def _given_to(program: PythonProgram, node: cst.CSTNode, depth: int = 0) -> cst.Call | None:
-    """Return the call that gets a command which a string begins, or is."""
+    """Return the call that receives a command which is, or begins with, a string."""
     for above, child in program.ancestors(node):
         if isinstance(above, cst.Call):
             return above if child is not above.func else None
@@ -101,7 +103,7 @@ def _given_to(program: PythonProgram, node: cst.CSTNode, depth: int = 0) -> cst.
 
 
 def _prepared(program: PythonProgram, node: cst.CSTNode) -> bool:
-    """Say whether the code is only reached where the tool was found."""
+    """Return whether the code is only reached where the tool was found."""
     for test, _ in program.conditions(node):
         code = program.code(test)
         if re.search(r"nvidia|nvml|smi|which|exists", code, re.IGNORECASE):
@@ -114,7 +116,7 @@ def _prepared(program: PythonProgram, node: cst.CSTNode) -> bool:
 
 
 def _asked(program: PythonProgram, call: cst.Call) -> bool:
-    """Say whether it is a condition that the tool is there, and one on more than running it."""
+    """Return whether a condition tests for the tool, and more depends on it than its run."""
     node: cst.CSTNode = call
     while isinstance(program.parent[node], (cst.Comparison, cst.BooleanOperation, cst.UnaryOperation)):
         node = program.parent[node]
@@ -125,13 +127,13 @@ def _asked(program: PythonProgram, call: cst.Call) -> bool:
 
 
 def _compared(program: PythonProgram, call: cst.Call) -> bool:
-    """Say whether only the exit status matters: `os.system("nvidia-smi") == 0` copes."""
+    """Return whether only the exit status matters: `os.system("nvidia-smi") == 0` handles the absence."""
     above = program.parent[call]
     return isinstance(above, cst.Comparison) and not _LOOKS.search(program.code(call.func))
 
 
 def device_names(program: PythonProgram) -> Iterator[Finding]:
-    """Yield what is decided by the names of NVIDIA's products."""
+    """Yield the decisions by names of NVIDIA's products."""
     if _AMD.search(program.source.text):
         return
     said: set[cst.CSTNode] = set()
@@ -148,7 +150,7 @@ def device_names(program: PythonProgram) -> Iterator[Finding]:
                 about = [node.args[1].value]
             if any(_is_name(program, each) for each in about):
                 product = _product(program, node.args[0].value)
-            # `TFLOPS.get(torch.cuda.get_device_name())`; one with a default copes.
+            # `TFLOPS.get(torch.cuda.get_device_name())`; a call with a default is fine.
             elif name == "get" and len(node.args) == 1 and _is_name(program, node.args[0].value):
                 product = _product(program, node.func.value)
         elif isinstance(node, cst.Subscript):
@@ -167,7 +169,7 @@ def device_names(program: PythonProgram) -> Iterator[Finding]:
 
 
 def _chain(program: PythonProgram, node: cst.CSTNode) -> cst.CSTNode:
-    """Return the first `if` of the `elif` chain that the condition `node` is in, or else the statement."""
+    """Return the first `if` of the chain that contains the condition `node`, or else the statement."""
     for above, child in program.ancestors(node):
         if isinstance(above, cst.If) and child is above.test:
             while isinstance(outer := program.parent[above], cst.If) and outer.orelse is above:
@@ -209,7 +211,7 @@ def are_properties(program: PythonProgram, node: cst.BaseExpression, depth: int 
 
 
 def _product(program: PythonProgram, node: cst.BaseExpression, depth: int = 0) -> str:
-    """Return a product of NVIDIA's that is among the strings that an expression may be, or has."""
+    """Return a product of NVIDIA's among the strings that an expression may be or contain."""
     if depth > 4:
         return ""
     match node:
@@ -236,15 +238,16 @@ def _product(program: PythonProgram, node: cst.BaseExpression, depth: int = 0) -
 
 
 def arch_lists(program: PythonProgram) -> Iterator[Finding]:
-    """Yield what takes apart the list of architectures that PyTorch is built for: on ROCm these are gfx names."""
+    """Yield the code that parses PyTorch's list of architectures: on ROCm these are gfx names."""
     for call in program.of_torch("get_arch_list"):
         if not program.runs(call).both:
             continue
         code = program.function_code(call)
-        # All of a condition, which is no statement.
+        # All of a condition, which is not a statement.
         whole = [above for above, _ in program.ancestors(call) if isinstance(above, cst.BaseExpression)]
         code += program.code(whole[-1]) if whole else ""
-        match program.parent[call]:
+        above = next((above for above, _ in program.ancestors(call) if not isinstance(above, _WITHIN)), None)
+        match above:
             case cst.Assign(targets=[cst.AssignTarget(cst.Name(name))]):
                 code += " ".join(program.code(program.parent[program.parent[use]]) for use in program.named(name))
         if re.search(r"[\"'](?:sm|compute)?_", code) or re.search(r"sm_|compute_", code):
@@ -253,21 +256,11 @@ def arch_lists(program: PythonProgram) -> Iterator[Finding]:
         elif _NUMBERED.search(code):
             message = "on ROCm these are gfx names such as gfx942, and none has the number of an NVIDIA architecture"
             yield finding(program, call, "arch_list", message)
-
-
-def warp_sizes(program: PythonProgram) -> Iterator[Finding]:
-    """Yield where a program asks how many lanes the GPU's warps have."""
-    if program.decided:
-        return
-    for node in program.nodes:
-        if not isinstance(node, cst.Attribute) or node.attr.value != "warp_size" or not program.runs(node).both:
-            continue
-        if are_properties(program, node.value):
+        elif re.search(r"\b(?:int|float)\(", code):
             message = (
-                "64 on AMD's gfx9 GPUs, where kernels that hipport ported keep warps of 32 lanes: write 32 where "
-                "these are meant"
+                "on ROCm these are gfx names such as gfx90a, of which no number can be made, or that of another GPU"
             )
-            yield finding(program, node, "warp_size", message)
+            yield finding(program, call, "arch_list", message)
 
 
 _NO_MATH = (
@@ -277,7 +270,7 @@ _NO_MATH = (
 
 
 def switches(program: PythonProgram) -> Iterator[Finding]:
-    """Yield the switches of PyTorch that mean something else on ROCm."""
+    """Yield PyTorch's switches with another meaning on ROCm."""
     for call in program.calls("version"):
         if not re.search(r"cudnn\.version$", program.code(call.func)) or not program.runs(call).both:
             continue
@@ -306,7 +299,7 @@ def switches(program: PythonProgram) -> Iterator[Finding]:
             if chosen == {"CUDNN_ATTENTION"}:
                 yield finding(program, call, "sdp_kernel", "ROCm has no cuDNN; choose another back end too")
             elif off:
-                # The same with CUDA, where this is False.
+                # Nothing changes with CUDA, where this is False.
                 torch = program.torch(call)
                 text = f"{torch}.version.hip is not None".encode()
                 edits = (Edit(program.source.span(off[0]), text),) if torch else ()
@@ -314,7 +307,7 @@ def switches(program: PythonProgram) -> Iterator[Finding]:
 
 
 def _stops_without(program: PythonProgram, name: cst.Name | cst.Attribute) -> bool:
-    """Say whether the program stops where the variable is None."""
+    """Return whether the program stops if the variable is None."""
     above = program.parent[name]
     match above:
         case cst.Comparison(left=left, comparisons=[cst.ComparisonTarget(operator=operator)]) if left is name:
@@ -331,12 +324,12 @@ def _stops_without(program: PythonProgram, name: cst.Name | cst.Attribute) -> bo
 
 
 def _insists_on(program: PythonProgram, home: cst.Attribute) -> bool:
-    """Say whether the program stops where an attribute is None."""
+    """Return whether the program stops if an attribute is None."""
     return program.runs(home).both and not program.decided and _stops_without(program, home)
 
 
 def homes(program: PythonProgram) -> Iterator[Finding]:
-    """Yield the paths below CUDA's folder that are needed while the program runs."""
+    """Yield the paths below CUDA's folder that are needed at run time."""
     for node in program.nodes:
         if isinstance(node, cst.Subscript) and re.fullmatch(r"(?:os\.)?environ", program.code(node.value)):
             name = program.key(node)
@@ -346,7 +339,7 @@ def homes(program: PythonProgram) -> Iterator[Finding]:
                 message = f"{name} is not set on ROCm, whose counterpart is ROCM_PATH, by default /opt/rocm"
                 yield finding(program, node, "cuda_home", message)
     if re.search(rb"CUDAExtension|\bload(?:_inline)?\(|extra_cuda_cflags|\bsetup\(", program.source.text):
-        return  # a build script: `cpp_extension` looks at PyTorch's
+        return  # A build script: `cpp_extension` handles PyTorch's CUDA_HOME.
     for name_node in program.named("CUDA_HOME"):
         attribute = program.parent[name_node]
         if isinstance(attribute, cst.Attribute) and attribute.attr is name_node:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A Python file's tree, with what gates on a GPU need: where values come from, and what copes with their absence."""
+"""A Python file's tree, with the means to judge GPU gates: origins of values, and handlers of their absence."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import libcst as cst
 
 from hipport.core.edits import Edit, Span
 from hipport.core.finding import Certainty, Finding
+from hipport.program.script_names import key_of
 from hipport.syntax.python import Python
 from hipport_passes.build_files.build_scripts.script import Script
 
@@ -19,25 +20,28 @@ _ANY_ERROR = re.compile(r"\b(?:Base)?Exception\b")
 
 
 class PythonProgram(Script):
-    """A Python file: names and branches as in a build script, and what is read from PyTorch in it."""
+    """A Python file: names and branches as in a build script, and the values read from PyTorch."""
 
     def __init__(self, source: Python) -> None:
         super().__init__(source)
         self._lifted: set[cst.CSTNode] = set()
+        self._assigned_to: dict[
+            tuple[cst.CSTNode | None, str, str], list[tuple[cst.BaseExpression, int | None]] | None
+        ] = {}
 
     def lift(self, tests: Iterable[cst.CSTNode]) -> None:
-        """Take conditions for such as keep nobody out, as they are about to be changed so that ROCm passes."""
+        """Treat conditions as always passed, because they are about to be changed so that ROCm passes."""
         self._lifted |= set(tests)
         self._runs.clear()
 
     def conditions(self, node: cst.CSTNode) -> Iterator[tuple[cst.BaseExpression, bool]]:
-        """Yield (condition, the value it must have for `node` to be reached), but for those that are lifted."""
+        """Yield (condition, the value that reaches `node`), without lifted conditions."""
         for test, wanted in super().conditions(node):
             if not any(each in self._lifted for each in _operands(test)):
                 yield test, wanted
 
     def truth(self, test: cst.CSTNode | None, rocm: bool, depth: int = 0) -> bool | None:
-        """Say what a condition is, as a build script's; what asks for NVIDIA is false on ROCm."""
+        """Return the value of a condition, as for a build script; a test for NVIDIA is false on ROCm."""
         of = test.func if isinstance(test, cst.Call) else test
         if isinstance(of, cst.Name | cst.Attribute):
             word = of.value if isinstance(of, cst.Name) else of.attr.value
@@ -47,6 +51,13 @@ class PythonProgram(Script):
 
     def assigned(self, name: cst.Name | cst.Attribute) -> list[tuple[cst.BaseExpression, int | None]] | None:
         """Return what `name` is assigned: expressions, with the index where one is taken apart; None if not known."""
+        key = key_of(name)
+        place = (self.scope(name, key), key, self.code(name))
+        if place not in self._assigned_to:
+            self._assigned_to[place] = self._all_assigned(name)
+        return self._assigned_to[place]
+
+    def _all_assigned(self, name: cst.Name | cst.Attribute) -> list[tuple[cst.BaseExpression, int | None]] | None:
         found: list[tuple[cst.BaseExpression, int | None]] = []
         for binding in self.bound(name):
             match binding.node:
@@ -96,7 +107,7 @@ class PythonProgram(Script):
                 yield call
 
     def is_of_torch(self, call: cst.Call, function: str) -> bool:
-        """Say whether `torch.cuda.<function>` is called."""
+        """Return whether the call is of `torch.cuda.<function>`."""
         if isinstance(call.func, cst.Attribute | cst.Call):
             return re.fullmatch(rf"(?:.*\.)?cuda\.{function}", self.code_of(call.func)) is not None
         if isinstance(call.func, cst.Name):
@@ -113,7 +124,7 @@ class PythonProgram(Script):
         return False
 
     def code_of(self, node: cst.BaseExpression | None) -> str:
-        """Return the text of an attribute, also of `getattr(torch.cuda, "name")`; empty for what is anything else."""
+        """Return the text of an attribute, also of `getattr(torch.cuda, "name")`; empty for other expressions."""
         match node:
             case cst.Attribute():
                 return self.code(node)
@@ -125,9 +136,9 @@ class PythonProgram(Script):
         return self.code(statement.module) if statement.module is not None else ""
 
     def torch(self, node: cst.CSTNode) -> str | None:
-        """Return what PyTorch is called where `node` stands, or None where it is not imported as a whole."""
+        """Return the name of PyTorch at `node`, or None if it is not imported as a whole."""
         around = {id(above) for above, _ in self.ancestors(node)}
-        for each in self.nodes:
+        for each in self.imports:
             if isinstance(each, cst.Import):
                 function = self.function(each)
                 if function is None or id(function) in around:
@@ -140,9 +151,9 @@ class PythonProgram(Script):
         return None
 
     def copes(self, node: cst.CSTNode, errors: str, depth: int = 0) -> bool:
-        """Say whether one of the `errors` (a regular expression) at `node` is expected and dealt with.
+        """Return whether one of the `errors` (a regular expression) at `node` is expected and handled.
 
-        In a function it is where the function is called, if it is everywhere in this file.
+        In a function, the calls count, if all of them in this file handle it.
         """
         wanted = re.compile(rf"\b(?:{errors})\b")
         for above, child in self.ancestors(node):
@@ -161,18 +172,18 @@ class PythonProgram(Script):
         return bool(places) and all(self.copes(place, errors, depth + 1) for place in places)
 
     def function_code(self, node: cst.CSTNode) -> str:
-        """Return the text of the function around `node`, or of its statement where there is none."""
+        """Return the text of the function around `node`, or of its statement if there is none."""
         return self.code(self.function(node) or self.statement(node) or node)
 
     def and_on_cuda(self, test: cst.BaseExpression, neutral: bool) -> tuple[Edit, ...]:
-        """Return the edits that make a condition `neutral` on ROCm and leave it alone elsewhere; none without torch."""
+        """Return the edits that make a condition `neutral` on ROCm and keep it elsewhere; none without torch."""
         torch = self.torch(test)
         if torch is None:
             return ()
         span = self.source.span(test)
         asked = f"{torch}.version.hip is not None" if neutral else f"{torch}.version.hip is None"
         joined = " or " if neutral else " and "
-        # What a condition gives a name to is given it on ROCm, too: it may be read later.
+        # A name that a condition binds is bound on ROCm, too: it may be read later.
         names = any(isinstance(each, cst.NamedExpr) for each in self.nodes_below(test))
         before, after = ("", f"{joined}{asked}") if names else (f"{asked}{joined}", "")
         above = self.parent[test]
@@ -200,6 +211,6 @@ def _operands(test: cst.CSTNode) -> Iterator[cst.CSTNode]:
 def finding(
     program: PythonProgram, node: cst.CSTNode, kind: str, message: str, edits: tuple[Edit, ...] = ()
 ) -> Finding:
-    """Return a finding for review, or for a person where there are no edits."""
+    """Return a REVIEW finding, or a MANUAL one if there are no edits."""
     certainty = Certainty.REVIEW if edits else Certainty.MANUAL
     return Finding(program.source.span(node), kind, message, edits, certainty)

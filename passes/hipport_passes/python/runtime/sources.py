@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""CUDA in strings of Python, which PyTorch compiles while the program runs."""
+"""CUDA sources in strings of Python, which PyTorch compiles at run time."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import libcst as cst
 from hipport.core.finding import Finding
 from hipport_passes.python.runtime.program import PythonProgram, finding
 
-#: What PyTorch's hipify leaves as it is, and what means something else with 64 lanes, or nothing, on AMD's GPUs.
+#: Code that PyTorch's hipify does not change, and that differs with 64 lanes, or does not work, on AMD's GPUs.
 _WANTS_PORTING = re.compile(
     r"\b__(?:shfl|ballot|any|all|match|reduce)\w*_sync\b|\b__(?:activemask|syncwarp)\b|\basm\b[ \t]*(?:volatile|\()"
     r"|\bwarpSize\b|\bcooperative_groups\b|\bwmma\b|\bcuda::(?:std|barrier|pipeline|ptx)|<<[ \t]+<|>[ \t]+>>"
@@ -21,7 +21,7 @@ _WANTS_PORTING = re.compile(
 
 
 def sources(program: PythonProgram) -> Iterator[Finding]:
-    """Yield the kernels in strings that `load_inline` compiles and that want more than new names."""
+    """Yield the kernels in strings that `load_inline` compiles and that need more than new names."""
     for call in program.calls("load_inline"):
         given = [argument.value for argument in call.args if argument.keyword is None][2:3]
         given += [each.value for each in call.args if each.keyword is not None and each.keyword.value == "cuda_sources"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Triton: what its compiler for AMD's GPUs does not take."""
+"""Triton code that its compiler for AMD's GPUs does not accept."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def kernels(program: PythonProgram, known: Known) -> Iterator[Finding]:
                 yield from _call(program, node)
             case cst.Arg(keyword=cst.Name(option), value=value) if option in _OPTIONS or option in _COUNTED:
                 yield from _option(program, node, option, value, known)
-            # `kernel[grid](x, **{"num_warps": 32})`, and tables of what is tried
+            # `kernel[grid](x, **{"num_warps": 32})`, and tables of tuning options.
             case cst.DictElement(key=cst.SimpleString() as key, value=value) if program.text(key) in (
                 *_OPTIONS,
                 *_COUNTED,
@@ -69,7 +69,7 @@ def kernels(program: PythonProgram, known: Known) -> Iterator[Finding]:
 
 
 def _call(program: PythonProgram, call: cst.Call) -> Iterator[Finding]:
-    """PTX, and targets to compile for."""
+    """Report PTX, and compilation targets."""
     function = program.code(call.func)
     if re.search(r"(?:^|\.)inline_asm_elementwise$", function):
         if program.runs(call).both:
@@ -101,7 +101,7 @@ _BITCODE = re.compile(r"libdevice[\w.]*\.bc$")
 
 
 def _target(program: PythonProgram, node: cst.CSTNode, backend: cst.CSTNode) -> Iterator[Finding]:
-    """`GPUTarget("cuda", 80, 32)`"""
+    """Report `GPUTarget("cuda", 80, 32)`."""
     if program.text(backend) == "cuda" and program.runs(node).both:
         message = (
             'a target of NVIDIA\'s: GPUTarget("hip", "gfx942", 64) is one of AMD\'s, '
@@ -111,7 +111,7 @@ def _target(program: PythonProgram, node: cst.CSTNode, backend: cst.CSTNode) -> 
 
 
 def _is_target(program: PythonProgram, node: cst.BaseExpression) -> bool:
-    """Say whether that is the target that Triton compiles for."""
+    """Return whether it is Triton's compilation target."""
     values = [node]
     if isinstance(node, cst.Name | cst.Attribute):
         values += [value for value, index in program.assigned(node) or [] if index is None]
@@ -139,7 +139,7 @@ def _asked_target(program: PythonProgram, node: cst.Comparison, part: str) -> It
 
 
 def _numbers(program: PythonProgram, node: cst.BaseExpression, known: Known, depth: int = 0) -> list[int]:
-    """Return the numbers that an expression may be, as far as they are written out."""
+    """Return the possible values of a numeric expression, as far as they are literal."""
     if depth > 6:
         return []
     match node:
@@ -149,7 +149,7 @@ def _numbers(program: PythonProgram, node: cst.BaseExpression, known: Known, dep
             return [*_numbers(program, node.body, known, depth + 1), *_numbers(program, node.orelse, known, depth + 1)]
         case cst.List() | cst.Tuple() | cst.Set():
             return [number for each in node.elements for number in _numbers(program, each.value, known, depth + 1)]
-        # The most that it may be: of what is not written out, any number.
+        # The greatest possible value: an unknown operand may be any number.
         case cst.Call(func=cst.Name("min" | "max" as name), args=[_, _, *_]):
             most = [max(_numbers(program, each.value, known, depth + 1), default=None) for each in node.args]
             bounds = [each for each in most if each is not None]
@@ -168,7 +168,7 @@ def _numbers(program: PythonProgram, node: cst.BaseExpression, known: Known, dep
 def _reached(program: PythonProgram, node: cst.CSTNode) -> bool:
     if not program.runs(node).both or program.copes(node, "ImportError|ModuleNotFoundError|AttributeError"):
         return False
-    # What is imported where another path was tried in vain is right where it is.
+    # An import after a failed attempt with another path is right.
     return not any(isinstance(above, cst.ExceptHandler) for above, _ in program.ancestors(node))
 
 
@@ -200,10 +200,10 @@ def _told(program: PythonProgram, option: str, value: cst.BaseExpression, known:
 
 
 def _libdevice(program: PythonProgram, node: cst.Attribute) -> Iterator[Finding]:
-    """`tl.extra.cuda.libdevice.round`, `import triton.language.extra.cuda.libdevice as libdevice`."""
+    """Port `tl.extra.cuda.libdevice.round`, `import triton.language.extra.cuda.libdevice as libdevice`."""
     above = program.parent[node]
     if isinstance(above, cst.ImportFrom):
-        return  # `_path` looks at those
+        return  # `_path` handles these.
     if isinstance(above, cst.ImportAlias) and above.asname is not None:
         edit = Edit(program.source.span(node), b"triton.language.extra.libdevice")
         yield finding(program, node, "libdevice", f"{_PORTABLE}; assumes Triton 3.0 or later", (edit,))
@@ -212,7 +212,9 @@ def _libdevice(program: PythonProgram, node: cst.Attribute) -> Iterator[Finding]
 
 
 def _path(program: PythonProgram, node: cst.ImportFrom, module: cst.Attribute) -> Iterator[Finding]:
-    """`from triton.language.extra.cuda import libdevice`, `from triton.language.extra.cuda.libdevice import rsqrt`."""
+    """Port `from triton.language.extra.cuda import libdevice`, `from triton.language.extra.cuda.libdevice import
+    rsqrt`.
+    """
     assert not isinstance(node.names, cst.ImportStar)
     code = program.code(module)
     names = [program.code(alias.name) for alias in node.names]

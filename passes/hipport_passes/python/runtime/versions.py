@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`torch.version.cuda`: the release of CUDA that PyTorch is built with, and None in a PyTorch for ROCm."""
+"""`torch.version.cuda`: the release of CUDA that PyTorch is built with; None in a PyTorch for ROCm."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ from hipport.core.finding import Finding
 from hipport_passes.python.runtime.origins import origins
 from hipport_passes.python.runtime.program import PythonProgram, finding
 
-#: The release that ROCm counts as. PyTorch's own wheels of 2025 and 2026 are built with this one.
+#: The release that ROCm counts as. PyTorch's own wheels of 2025 and 2026 are built with it.
 ASSUMED = "12.8"
 
-#: What stands for nvcc's answer on ROCm, where a build script asks for its release.
+#: The replacement of nvcc's output on ROCm, for build scripts that ask for its release.
 NVCC_SAID = f"Cuda compilation tools, release {ASSUMED}, V{ASSUMED}.0"
 
 _ERRORS = "AttributeError|TypeError|ValueError"
-#: What cannot be made of None.
+#: Functions that fail for None.
 _TAKES_A_VERSION = re.compile(r"(?i)(?:^|[._])(?:float|int|len|parse|map|split|match|v)$|version(?!s)\w*$|_ver\w*$")
-#: What shows its arguments.
+#: Functions that print their arguments.
 _SHOWS = re.compile(r"(?i)print|log|info|warn|debug|error|str$|repr$|format|append|bool$|get\w*$|isinstance$")
 _WHEEL = re.compile(r"(?i)\bwhl\b|wheel|https?://|index[-_]url|cu(?:da)?[-_]?[\"'{]|cudatoolkit|conda")
 _RUNS_NVCC = re.compile(r"\bnvcc\b|nvidia-smi|bare_metal|\bCUDA_HOME\b|\bcuda_dir\b")
 
 
 def versions(program: PythonProgram) -> Iterator[Finding]:
-    """Yield the uses of `torch.version.cuda` that fail on ROCm, or that take a decision there."""
+    """Yield the uses of `torch.version.cuda` that fail on ROCm, or that decide something there."""
     program.lift(gates(program))
     said: set[Span] = set()
     for place in _places(program):
         for each in _uses(program, place, 0):
-            # What several calls of a function are given is one parameter.
+            # The arguments of several calls reach one parameter.
             if each.span not in said:
                 said.add(each.span)
                 yield each
@@ -78,7 +78,7 @@ def _places(program: PythonProgram) -> list[cst.BaseExpression]:
 
 
 def _read(above: cst.CSTNode, name: cst.Name) -> bool:
-    """Say whether what stands there is `name.something`."""
+    """Return whether the expression is `name.something`."""
     return isinstance(above, cst.Attribute) and above.value is name
 
 
@@ -97,7 +97,7 @@ def _of_torch(program: PythonProgram, node: cst.Attribute) -> bool:
 
 
 def _uses(program: PythonProgram, node: cst.BaseExpression, depth: int) -> Iterator[Finding]:
-    """Follow the value at `node` to what is made of it."""
+    """Follow the value at `node` to its uses."""
     if depth > 4 or not program.runs(node).both:
         return
     yield from _judged(program, node)
@@ -106,7 +106,7 @@ def _uses(program: PythonProgram, node: cst.BaseExpression, depth: int) -> Itera
 
 
 def _judged(program: PythonProgram, node: cst.BaseExpression) -> Iterator[Finding]:
-    """Yield what is to be said of what is done with the value right where it stands."""
+    """Yield the findings on direct uses of the value."""
     above = program.parent[node]
     match above:
         case cst.Attribute() | cst.Subscript() if above.value is node:
@@ -123,7 +123,7 @@ def _judged(program: PythonProgram, node: cst.BaseExpression) -> Iterator[Findin
         case cst.If() | cst.IfExp() | cst.Assert() | cst.While() if getattr(above, "test", None) is node:
             yield from _asked(program, node, node, False)
         case cst.BooleanOperation(operator=cst.Or(), right=cst.SimpleString(value)) if value[1:-1] == ASSUMED:
-            return  # what this pass puts
+            return  # An expression that this pass writes.
         case cst.BooleanOperation():
             yield from _asked(program, node, node, False)
         case cst.UnaryOperation(operator=cst.Not()):
@@ -136,7 +136,7 @@ def _passed_on(program: PythonProgram, node: cst.BaseExpression) -> Iterator[cst
     match above:
         case cst.Arg(star="") if isinstance(call := program.parent[above], cst.Call):
             if own := program.given(call, node):
-                # What the function itself puts there is what it is for.
+                # A parameter that the function does not rebind.
                 yield from (each for each in own if [binding.how for binding in program.bound(each)] == ["parameter"])
             elif above.keyword is not None and program.code(call.func) == "dict":
                 yield from _entries(program, call, above.keyword.value)
@@ -153,7 +153,7 @@ def _passed_on(program: PythonProgram, node: cst.BaseExpression) -> Iterator[cst
             if program.assigned(target) == [(node, None)]:
                 others = _read_again(program, target)
                 yield from (other for other in others if program.assigned(other) == [(node, None)])
-            # What a class has, by whoever reads it of the class or of an object.
+            # A class attribute, for all reads of it from the class or from an object.
             if isinstance(target, cst.Name) and program.function(above) is None:
                 yield from (read for read in _read_elsewhere(program, node) if isinstance(read, cst.Attribute))
         case cst.NamedExpr(value=value) if value is node:
@@ -162,18 +162,11 @@ def _passed_on(program: PythonProgram, node: cst.BaseExpression) -> Iterator[cst
 
 def _read_elsewhere(program: PythonProgram, node: cst.BaseExpression) -> list[cst.Name | cst.Attribute | cst.Subscript]:
     """Return where what is read is the value at `node`, and nothing else: of a tuple, or an attribute of a class."""
-    known = program.source.fact(origins)
-    reads = (each for each in program.nodes if isinstance(each, cst.Name | cst.Attribute | cst.Subscript))
-    return [
-        each
-        for each in reads
-        if not (isinstance(above := program.parent[each], cst.Attribute) and above.attr is each)
-        and known.of(each) == [(node, None)]
-    ]
+    return program.source.fact(origins).reads(node)
 
 
 def _entries(program: PythonProgram, table: cst.CSTNode, key: str) -> Iterator[cst.BaseExpression]:
-    """Yield where an entry of a table is read, by the one name that the table is given."""
+    """Yield the reads of an entry of a table, through the only name of the table."""
     above = program.parent[table]
     match above:
         case cst.Assign(targets=[cst.AssignTarget(cst.Name() | cst.Attribute() as target)]) if above.value is table:
@@ -194,7 +187,7 @@ def _entries(program: PythonProgram, table: cst.CSTNode, key: str) -> Iterator[c
 
 
 def _returned(program: PythonProgram, node: cst.BaseExpression) -> Iterator[cst.Call]:
-    """Yield the calls of a function of the file that returns what is at `node`, and nothing else."""
+    """Yield the calls of a function of the file that returns only the value at `node`."""
     above = program.parent[node]
     function = program.function(above) if isinstance(above, cst.Return) else None
     if function is None or program.returns(function) != [above]:
@@ -207,7 +200,7 @@ def _returned(program: PythonProgram, node: cst.BaseExpression) -> Iterator[cst.
 
 
 def _read_again(program: PythonProgram, target: cst.Name | cst.Attribute) -> Iterator[cst.Name | cst.Attribute]:
-    """Yield where the name, or the attribute of the same object, stands elsewhere."""
+    """Yield the other places of the name, or of the attribute of the same object."""
     if isinstance(target, cst.Name):
         yield from (other for other in program.named(target.value) if other is not target)
         return
@@ -218,12 +211,12 @@ def _read_again(program: PythonProgram, target: cst.Name | cst.Attribute) -> Ite
 
 
 def _fails(program: PythonProgram, node: cst.BaseExpression) -> Iterator[Finding]:
-    """Something is made of the version that cannot be made of None."""
+    """Report operations on the version that fail for None."""
     if program.copes(node, _ERRORS):
         return
     code = program.code(node)
     said = "torch.version.cuda is None on ROCm"
-    # The key of a table is called so, too: `INFO["cuda"]`.
+    # The key of a table may be the same word: `INFO["cuda"]`.
     statement = program.code(program.statement(node) or node).replace(code, "")
     if _WHEEL.search(statement):
         yield finding(program, node, "cuda_version", f"{said}, so packages chosen by it would be for CUDA")
@@ -267,7 +260,7 @@ def _compared(program: PythonProgram, node: cst.BaseExpression) -> Iterator[Find
 
 
 def _stops(program: PythonProgram, test: cst.CSTNode) -> bool:
-    """Say whether the program stops where the condition is true."""
+    """Return whether the program stops if the condition is true."""
     node, above = test, program.parent[test]
     while isinstance(above, cst.BooleanOperation):
         node, above = above, program.parent[above]
@@ -275,7 +268,7 @@ def _stops(program: PythonProgram, test: cst.CSTNode) -> bool:
 
 
 def _insists(program: PythonProgram, test: cst.CSTNode) -> bool:
-    """Say whether the program stops where the condition is false."""
+    """Return whether the program stops if the condition is false."""
     node, above = test, program.parent[test]
     while isinstance(above, cst.BooleanOperation) and isinstance(above.operator, cst.And):
         node, above = above, program.parent[above]
@@ -283,7 +276,7 @@ def _insists(program: PythonProgram, test: cst.CSTNode) -> bool:
 
 
 def _needed(program: PythonProgram, test: cst.CSTNode) -> bool:
-    """Say whether the program stops where the condition is false, in an assertion or by its `else`."""
+    """Return whether the program stops if the condition is false, by an assertion or an `else`."""
     above = program.parent[test]
     if isinstance(above, cst.If) and above.test is test and isinstance(above.orelse, cst.Else):
         return program.stops(above.orelse.body)
@@ -293,12 +286,12 @@ def _needed(program: PythonProgram, test: cst.CSTNode) -> bool:
 def _asked(
     program: PythonProgram, node: cst.BaseExpression, test: cst.BaseExpression, absent: bool
 ) -> Iterator[Finding]:
-    """The program asks whether PyTorch is built for CUDA. `absent`: the test is true where it is not."""
+    """Port a test of whether PyTorch is built for CUDA. `absent`: the test is true if it is not."""
     if program.decided or _answered(program, test):
         return
     code = program.code(node)
     hip = re.sub(r"\bcuda$", "hip", code) if re.search(r"version\.cuda$", code) else None
-    # What a condition gives a name to is to keep its value: how it goes on is for a person.
+    # If a condition binds a name, the name must keep its value: a person decides.
     if hip is None and not isinstance(node, cst.NamedExpr):
         torch = program.torch(node)
         hip = f"{torch}.version.hip" if torch else None
@@ -340,7 +333,7 @@ def _gates(program: PythonProgram, node: cst.BaseExpression) -> Iterator[cst.Bas
 
 
 def _answered(program: PythonProgram, test: cst.BaseExpression) -> bool:
-    """Say whether the condition asks for ROCm as well."""
+    """Return whether the condition tests for ROCm as well."""
     outer: cst.CSTNode = test
     while isinstance(program.parent[outer], (cst.BooleanOperation, cst.UnaryOperation)):
         outer = program.parent[outer]
@@ -352,7 +345,7 @@ def _answered(program: PythonProgram, test: cst.BaseExpression) -> bool:
 
 
 def _value_needed(program: PythonProgram, test: cst.BaseExpression, code: str) -> bool:
-    """Say whether the version itself is looked at where the condition has made sure that there is one."""
+    """Return whether the version itself is used under a condition that ensures that there is one."""
     outer: cst.CSTNode = test
     while isinstance(program.parent[outer], (cst.BooleanOperation, cst.UnaryOperation, cst.Comparison)):
         outer = program.parent[outer]

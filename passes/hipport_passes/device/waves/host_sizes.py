@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Find hosts that count by 32 lanes for kernels that count by AMD's wavefront."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from hipport.analysis.block_shapes import BlockShape, shapes
+from hipport.analysis.references import Mentions, NamedDefinition
+from hipport.analysis.wave_sizes import WaveSizes
+from hipport.core.edits import Span
+from hipport.program.project import Component, Project
+from hipport.syntax.cpp import Cpp
+from hipport_passes.device.waves.branches import on_device
+from hipport_passes.device.waves.marks import Mark, may_be_native, native_marks, own_names
+from hipport_passes.device.waves.sizes import named_as_warp
+
+#: In front of the wavefront's size, and behind it, where it is calculated with.
+_BEFORE, _BEHIND = re.compile(rb"(?:[/%*]|-=|\+=)\s*\Z"), re.compile(rb"\s*(?:[/*%-]|>>)")
+_SIZE = b"warpSize"
+#: A named number in such a place of the host's.
+_BY_NAME = re.compile(rb"[/%*]\s*(?P<name>[A-Za-z_][\w:]*)\b(?!\s*[(<])")
+_LANES = 32
+
+
+class HostSize(NamedTuple):
+    """A number of the host's, or the wavefront's size in a kernel whose blocks are smaller; and the other's place."""
+
+    place: Mark
+    native: Mark
+    blocks: bool
+
+
+def of_hosts(source: Cpp, project: Project) -> Iterator[HostSize]:
+    """Yield what the file's host code counts by 32 for kernels of wavefronts, and its kernels in blocks of 32."""
+    component = project.component(source)
+    kernels = component.fact(_kernels)
+    if not kernels:
+        return
+    mentions = component.fact(Mentions)
+    told: set[Span] = set()
+    for kernel, native in kernels.items():
+        if native.definition.source is source:
+            blocks = shapes(kernel.function, project) if kernel.function is not None else None
+            if any(_threads(block) == _LANES for block in blocks or ()):
+                yield HostSize(native, native, True)
+        for user in mentions.transitive_users(kernel):
+            if user.source is source and user.function is not None and not on_device(user):
+                places = [span for span in _by_32(user, component) if span not in told]
+                told.update(places)
+                yield from (HostSize(Mark(user, span), native, False) for span in places)
+
+
+def _threads(block: BlockShape) -> int | None:
+    return None if block.x is None or block.y is None or block.z is None else block.x * block.y * block.z
+
+
+def _by_32(user: NamedDefinition, component: Component) -> Iterator[Span]:
+    """Yield the numbers of lanes in a function of the host's that are 32 on each GPU."""
+    sizes = component.fact(WaveSizes)
+    for match in user.matches(_BY_NAME):
+        name = match["name"]
+        if named_as_warp(name) and any(
+            (size.wave32, size.wave64) == (_LANES, _LANES) for size in sizes.of(user.source, name, match.start("name"))
+        ):
+            yield Span(*match.span("name"))
+
+
+def _kernels(component: Component) -> dict[NamedDefinition, Mark]:
+    """Return the kernels that calculate with the wavefront's size, or use what does, and where."""
+    files = [each for each in component if isinstance(each, Cpp)]
+    if not any(each.fact(may_be_native) and _SIZE in each.words for each in files):
+        return {}
+    own, mentions = own_names(files), component.fact(Mentions)
+    found = {}
+    for kernel in mentions.definitions:
+        if kernel.kernel:
+            marks = (mark for each in mentions.reached(kernel) for mark in _calculated(each, own))
+            mark = next(marks, None)
+            if mark is not None:
+                found[kernel] = mark
+    return found
+
+
+def _calculated(definition: NamedDefinition, own: frozenset[bytes]) -> Iterator[Mark]:
+    code = definition.source.code
+    for mark in native_marks(definition, own):
+        start, end = mark.span.start, mark.span.end
+        if code[start:end] == _SIZE and (_BEHIND.match(code, end) or _BEFORE.search(code, max(0, start - 40), start)):
+            yield mark
