@@ -98,9 +98,12 @@ def test_conditions_that_exclude_each_other() -> None:
 def test_nothing_is_known_of_members() -> None:
     body = "__device__ void f(int n) {{\nif ({}) vote(n);\nelse vote(n);\n}}"
     for condition, apart in [("flag_", True), ("this->flag", True), ("kWidth > WIDTH", False)]:
-        text = "struct S { " + body.format(condition) + " };\n"
+        constants = "constexpr int kWidth = width(), WIDTH = width(); "
+        text = constants + "struct S { " + body.format(condition) + " };\n"
         assert found({"a.cu": text}, "a.cu") == ({2: "branch", 3: "branch"} if apart else {}), condition
-    assert found({"a.cu": body.format("flag_") + "\n"}, "a.cu") == {}
+    assert found({"a.cu": "__constant__ int flag_; " + body.format("flag_") + "\n"}, "a.cu") == {}
+    # A header that is not seen may have a macro of that name.
+    assert found({"a.cu": body.format("flag_") + "\n"}, "a.cu") == {2: "branch", 3: "branch"}
 
 
 def test_values_of_unknown_origin_may_vary() -> None:

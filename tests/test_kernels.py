@@ -117,7 +117,7 @@ def test_agreement_follows_values_through_functions_that_call_each_other() -> No
     kernels = Kernels.of(project)
     kernel = kernels.functions(source(project, "a.cu"))[-1]
     assert [kernels.agreement(kernel, each) for each in probes(kernel)[0].arguments] == [1, 1, 1, 1, 1, BLOCK, 1]
-    other = text.replace(b"before(lane)", b"before(p[3])").replace(b"lane)", b"n)")
+    other = re.sub(rb"(?<=, )lane\)", b"n)", text.replace(b"before(lane)", b"before(p[3])"))
     project = Project((Cuda(PurePosixPath("a.cu"), other),))
     kernels = Kernels.of(project)
     kernel = kernels.functions(source(project, "a.cu"))[-1]

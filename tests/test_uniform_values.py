@@ -170,6 +170,65 @@ def test_values_hidden_on_purpose_are_found() -> None:
     assert sum(1 for kernel in HIDDEN.values() if kernel.varying) > 400 and len(HIDDEN) > 600
 
 
+#: What an expression is of names that no variable has, with what is declared in front of the kernel.
+NAMES = {
+    "a macro of a header that is not seen": ("", "LANE_ID == 0", True),
+    "another function's variable": (
+        "__device__ int f() { int hidden = threadIdx.x; return hidden; }",
+        "hidden == n",
+        True,
+    ),
+    "another function's parameter": ("__device__ int f(int hidden) { return hidden; }", "hidden == n", True),
+    "a constant's initializer": ("constexpr int kSize = hidden;", "hidden == n", True),
+    "a macro that is seen": ("#ifndef SIZE\n#define SIZE threadIdx.x\n#endif", "n < SIZE", True),
+    "a macro of the build": ("#ifdef SIZE\n#endif", "n < SIZE", False),
+    "an enumerator": ("enum Mode { FAST = sizeof(int), SLOW };", "n == SLOW", False),
+    "an enumerator of a class": ("struct S { enum Mode { FAST, SLOW }; };", "n == S::SLOW", False),
+    "a constant": ("constexpr int kSize = sizeof(int);", "n == kSize", False),
+    "a constant of a function": (
+        "__device__ int f() { static constexpr int kSize = sizeof(int); return 1; }",
+        "kSize",
+        False,
+    ),
+    "memory of the device": (
+        "__constant__ float table[4], other; __device__ int first, *second;",
+        "other + *second",
+        False,
+    ),
+    "a parameter of a class template": ("template <int N> struct S { int at[N]; };", "N == n", False),
+    "constants of libraries": ("", "n < INT_MAX && n > FLT_MIN && n != cudaSuccess && M_PI > n", False),
+    "constants with a scope": ("", "n == std::numeric_limits<int>::max() || n == nvcuda::wmma::mem_row_major", False),
+}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_a_name_is_that_no_variable_has(name: str) -> None:
+    before, asked, varying = NAMES[name]
+    value = value_of(Kernel(varying, f"probe({asked});", before))
+    assert (value.level < WARP) == varying, value
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "known"),
+    [
+        ("Makefile", "k: k.cu\n\tnvcc -DSIZE=32 k.cu\n", True),
+        ("Makefile", "k: k.cu\n\tnvcc -DSIZE='threadIdx.x' k.cu\n", False),
+        ("CMakeLists.txt", "target_compile_definitions(k PRIVATE SIZE=32)\n", True),
+        ("CMakeLists.txt", "set(SIZE 32)\n", False),
+        ("setup.py", 'CUDAExtension("k", ["k.cu"], define_macros=[("OTHER", None), ("SIZE", "32")])\n', True),
+        ("setup.py", 'print("SIZE", 32)\n', False),
+        ("other.h", "#define SIZE 32\n", True),
+        ("other.h", "#define SIZE threadIdx.x\n", False),
+    ],
+)
+def test_macros_that_builds_define_are_the_same_for_all_threads(file: str, text: str, known: bool) -> None:
+    statement = "if (n < SIZE) out[n] = __shfl_sync(~0u, n, 0); else out[n] = __shfl_sync(~0u, -n, 0);"
+    kernel = f"__global__ void k(int *out, int n) {{ {statement} }} void f(int *o) {{ k<<<4, 64>>>(o, 1); }}\n"
+    done = hipport.rewrite({"k.cu": kernel.encode(), file: text.encode()}, jobs=1)
+    safe = {each.certainty for each in done.reported if each.rule.startswith("warp_intrinsics")} == {Certainty.SAFE}
+    assert safe == known
+
+
 #: Kernels for which LLVM's result differs, with reasons.
 HIDDEN_OTHERWISE = {
     "clock": "HIP's clock is the wavefront's; CUDA has one for each warp, but says that it may be read apart",

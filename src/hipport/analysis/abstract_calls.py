@@ -225,12 +225,25 @@ class AbstractCalls(MemoryAccess):
         if this is not None and around:
             callees += program.callees(path, short, around, count)
         if scope:
-            callees += program.callees(path, short, scope.rpartition("::")[2].strip(), count)
+            callees += self._of_scope(short, scope.rpartition("::")[2].strip(), count)
         if not callees:
             callees += program.callees(path, short, "", count)
         if callees:
             return self._invoke(callees, values, addresses, each, this)
         return self._built_in_call(each, short, values, addresses)
+
+    def _of_scope(self, short: str, scope: str, count: int) -> Sequence[Callee]:
+        """The functions of a class, or of those that a template's parameter stands for."""
+        program, path = self.machine.program, self.frame.path
+        if program.fields(path, scope) is not None and scope not in self.ir.template_names:
+            return program.callees(path, short, scope, count)
+        found: list[Callee] = []
+        for each in sorted(program.classes(self.ir, scope)):
+            of = program.callees(path, short, each, count)
+            if not of:
+                return ()
+            found += (callee for callee in of if callee not in found)
+        return found or program.callees(path, short, scope, count)
 
     def _class_around(self) -> str:
         frame: Frame | None = self.frame

@@ -573,6 +573,10 @@ class _Activation(AbstractCalls):
             return varying(f"{short} may be a member of a class that is not seen", each.span)
         if self.ir.has_macros:
             return varying(f"{short} may be what a macro declares", each.span)
+        # A macro has no scope in front and no arguments behind; hipport's own are conditions of the preprocessor.
+        bare = not short.startswith("__hipport_") and "::" not in name and "<" not in name
+        if bare and not program.is_known(path, short):
+            return varying(f"{short} is declared in no file that is seen", each.span)
         return Value(BLOCK, why=Reason(f"{short}, which is not defined here", *each.span))
 
     def _length(self, each: Instruction) -> Value:

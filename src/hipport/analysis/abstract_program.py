@@ -35,6 +35,10 @@ class Program(Protocol):
         """Return the code that assigns default values to the members of a class, except `others`."""
         ...
 
+    def classes(self, ir: DeviceIR, name: str) -> frozenset[str]:
+        """Return the classes that a parameter of a function's template may be; empty where one is not known."""
+        ...
+
     def numbers(self, ir: DeviceIR, name: str) -> frozenset[int]:
         """Return the values that a template parameter of a function may have; empty if one is unknown."""
         ...
@@ -73,6 +77,14 @@ class Program(Protocol):
 
     def place_of(self, class_name: str, member: str) -> str:
         """Return the name of a member's place in an object: members of a union share one; "" for the object's own."""
+        ...
+
+    def is_shadowed(self, class_name: str, member: str) -> bool:
+        """Whether a class and its bases have several members of that name."""
+        ...
+
+    def is_known(self, path: object, name: str) -> bool:
+        """Whether a name that no variable of a function has is declared in a file, or a constant of a library."""
         ...
 
     def bases(self, class_name: str) -> Sequence[str]:

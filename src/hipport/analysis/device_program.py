@@ -26,7 +26,8 @@ from hipport.analysis.implicit_calls import defaults as declared_defaults
 from hipport.analysis.lowering import lower, lower_members
 from hipport.analysis.lowering_state import LoweringContext, class_in, is_wide, squeezed
 from hipport.analysis.macros import Macro
-from hipport.analysis.uniform_values import BLOCK, GRID, Blocks, Numbering, Reason, Value, varying
+from hipport.analysis.outer_names import LIBRARY, declares
+from hipport.analysis.uniform_values import BLOCK, GRID, VARYING, Blocks, Numbering, Reason, Value, varying
 from hipport.core.tables import load, one_of
 from hipport.syntax.cpp import Cpp
 
@@ -37,7 +38,8 @@ _CLASSES = frozenset(("struct_specifier", "class_specifier", "union_specifier"))
 _WORD = re.compile(rb"[A-Za-z_]\w*")
 # Assignments, calls and member accesses.
 _NO_ARITHMETIC = re.compile(rb"(?<![=!<>])=(?!=)|\+\+|--|[.\[{\"'@#;]|->|\w\s*\(")
-_NUMBERS = one_of(load(Path(__file__).with_name("pure_functions.toml"))["types"]["numbers"])
+_TYPES = load(Path(__file__).with_name("pure_functions.toml"))["types"]
+_NUMBERS = one_of(_TYPES["numbers"])
 #: Names of types that are not classes.
 _PLAIN = re.compile(rf"\w+_t|\w*{_NUMBERS}\w*|auto|void".encode())
 #: Precedes variables outside functions that threads may change.
@@ -79,8 +81,16 @@ class DeviceFiles(Protocol):
         """Record an assumption about the launches."""
         ...
 
+    def given_by_builds(self) -> frozenset[bytes]:
+        """Return the macros that build scripts define."""
+        ...
+
     def named_constant(self, source: Cpp, name: bytes) -> int | None:
         """Return the value of a macro or constant."""
+        ...
+
+    def template_classes(self, function: Function, name: bytes) -> frozenset[bytes]:
+        """Return the classes that a parameter of the function's template is; empty where one is not known."""
         ...
 
     def template_numbers(self, function: Function, name: bytes) -> frozenset[int]:
@@ -104,6 +114,8 @@ class ClassType(NamedTuple):
     bases: tuple[str, ...]
     #: Members of anonymous unions, which share a place.
     shared: frozenset[str]
+    #: Members that no object has of its own.
+    static: frozenset[str]
     node: Node
     source: Cpp
 
@@ -135,6 +147,7 @@ def classes(source: Cpp) -> tuple[ClassType, ...]:
             for inner in _members(union)
         )
         fields += [(member, "") for member in sorted(shared)]
+        static: set[str] = set()
         for member in body.named_children:
             if member.type != "field_declaration":
                 continue
@@ -163,6 +176,8 @@ def classes(source: Cpp) -> tuple[ClassType, ...]:
                 if inner_ is not None:
                     text = code[inner_.start_byte : inner_.end_byte].decode("latin1")
                     fields.append((text, type_name + pointer))
+                    if any(each.type == "storage_class_specifier" for each in member.children):
+                        static.add(text)
         bases = next((each for each in node.named_children if each.type == "base_class_clause"), None)
         names = tuple(
             re.sub(r"<.*>", "", code[each.start_byte : each.end_byte].decode("latin1"), flags=re.DOTALL).rpartition(
@@ -172,7 +187,7 @@ def classes(source: Cpp) -> tuple[ClassType, ...]:
             if each.type in ("type_identifier", "qualified_identifier", "template_type")
         )
         text = code[name.start_byte : name.end_byte].decode("latin1")
-        found.append(ClassType(text, tuple(fields), names, shared, node, source))
+        found.append(ClassType(text, tuple(fields), names, shared, frozenset(static), node, source))
     return tuple(found)
 
 
@@ -229,11 +244,16 @@ class _Program:
         self._types: set[str] = set()
         self._defaults: dict[tuple[str, frozenset[str]], Callee | None] = {}
         self._aliases: dict[str, str] = {}
+        #: Aliases that stand for another class elsewhere: `using Base = …` in each of some classes.
+        self._several: set[str] = set()
         self._variables: dict[str, bool] = {}
         self._members: dict[str, Sequence[tuple[str, str]] | None] = {}
         self._callees: dict[tuple[str, str, int], tuple[Callee, ...]] = {}
         self._volatile: dict[str, bool] = {}
+        self._outer: dict[str, bool] = {}
+        self._members_of: dict[tuple[str, str], bool] = {}
         self._numbers: dict[tuple[int, str], frozenset[int]] = {}
+        self._type_arguments: dict[tuple[int, str], frozenset[str]] = {}
         self._operators: dict[str, list[Function]] | None = None
         for each in self._files:
             for found in each.fact(classes):
@@ -243,7 +263,10 @@ class _Program:
             ):
                 self._types.add((match[1] or match[3]).decode("latin1"))
                 if match[1]:
-                    self._aliases[match[1].decode("latin1")] = match[2].decode("latin1").rpartition("::")[2]
+                    alias, meant = match[1].decode("latin1"), match[2].decode("latin1").rpartition("::")[2]
+                    if self._aliases.get(alias, meant) != meant:
+                        self._several.add(alias)
+                    self._aliases[alias] = meant
 
     def _class(self, name: str) -> list[ClassType]:
         return self._classes.get(name) or self._classes.get(self._aliases.get(name, ""), [])
@@ -267,7 +290,7 @@ class _Program:
         return fields | dict(of.fields)
 
     def _field_names(self, class_name: str) -> frozenset[str] | None:
-        fields = self.fields(None, class_name)
+        fields = self.fields(None, class_name) if class_name not in self._several else None
         return None if fields is None else frozenset(name for name, _ in fields)
 
     def callees(self, path: object, name: str, class_name: str, count: int) -> Sequence[Callee]:
@@ -348,6 +371,14 @@ class _Program:
                 frozenset() if function is None else self._kernels.template_numbers(function, name.encode("latin1"))
             )
         return self._numbers[key]
+
+    def classes(self, ir: DeviceIR, name: str) -> frozenset[str]:
+        key = id(ir), name
+        if key not in self._type_arguments:
+            function = self._of.get(id(ir))
+            found = () if function is None else self._kernels.template_classes(function, name.encode("latin1"))
+            self._type_arguments[key] = frozenset(each.decode("latin1") for each in found)
+        return self._type_arguments[key]
 
     def number(self, path: object, name: str) -> int | None:
         return self._kernels.named_constant(self._source, name.encode("latin1"))
@@ -448,6 +479,32 @@ class _Program:
             if class_name_of(function) == class_name
         ]
 
+    def is_member(self, class_name: str, name: str) -> bool:
+        """Whether objects of a class, or of one of that name, have a member of that name."""
+        return any(
+            name not in each.static and any(field == name for field, _ in each.fields)
+            for of in (class_name, *self._bases(class_name))
+            for each in self._class(of)
+        )
+
+    def is_shadowed(self, class_name: str, member: str) -> bool:
+        found = self._members_of.get((class_name, member))
+        if found is None:
+            names = [class_name, *self._bases(class_name)] if class_name else []
+            having = [of for of in names if any(member in dict(each.fields) for each in self._class(of))]
+            found = self._members_of[class_name, member] = len(having) > 1
+        return found
+
+    def is_known(self, path: object, name: str) -> bool:
+        if name not in self._outer:
+            word = name.encode("latin1")
+            self._outer[name] = (
+                LIBRARY.fullmatch(name) is not None
+                or any(declares(each, word) for each in self._files)
+                or word in self._kernels.given_by_builds()
+            )
+        return self._outer[name]
+
     def place_of(self, class_name: str, member: str) -> str:
         for each in self._class(class_name):
             if each.node.type == "union_specifier":
@@ -544,6 +601,11 @@ class _Program:
             is_plain=lambda name: self._is_plain(name, types),
             fields_of=self._field_names,
             is_class=lambda name: bool(self._class(name)),
+            is_function=lambda name: bool(self._named(name)),
+            is_member=self.is_member,
+            is_base=lambda name, base: any(
+                each in (name, *self._bases(name)) for each in (base, self._aliases.get(base, base))
+            ),
             is_type=lambda name: name in self._types or name.endswith("_t") or name in types,
         )
 
@@ -702,6 +764,10 @@ class Proofs:
             outer = outer.parent
         if self._is_constant(function, text, node):
             return Value(GRID)
+        unread = self._program.ir(function).unread
+        if unread is not None:
+            name = function.name.decode("latin1")
+            return Value(VARYING, why=Reason(f"{name}: {unread[0]}", *unread[1], path))
         return varying(f"`{wanted[:40]}` is not followed", (node.start_byte, node.end_byte))
 
     @property

@@ -48,6 +48,7 @@ from hipport.analysis.functions import (
     shared_macros,
 )
 from hipport.analysis.macros import Macro, Mentioning, calls, defined, expanded, loops
+from hipport.analysis.outer_names import given_by_builds
 from hipport.analysis.prototypes import prototypes
 from hipport.analysis.uniform_values import BLOCK, VARYING, WARP, Numbering, Value
 from hipport.analysis.uniformity import Agreements, CallInMacro, Form
@@ -592,12 +593,20 @@ class Kernels(Facts):
             return None
         return self._project.component(function.source).fact(_constant_values).get(name)
 
+    def given_by_builds(self) -> frozenset[bytes]:
+        """Return the macros that build scripts of the tree define as what is the same for all threads."""
+        return self._project.fact(given_by_builds)
+
     def named_constant(self, source: Cpp, name: bytes) -> int | None:
         """Return the value of a macro or constant of the files that `source` is connected to."""
         # In another branch of the preprocessor, a macro may not be a number.
         if any(not _NUMBER.fullmatch(macro.text) for macro in self.macros(source).get(name, ())):
             return None
         return self._project.component(source).fact(_constant_values).get(name)
+
+    def template_classes(self, function: Function, name: bytes) -> frozenset[bytes]:
+        """Return the names of the classes that a parameter of the function's template is; empty where not known."""
+        return template_arguments.classes(self._project.component(function.source), function, name) or frozenset()
 
     def template_numbers(self, function: Function, name: bytes) -> frozenset[int]:
         """Return the values that a template parameter of the function may have; empty if one is unknown."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from hipport.analysis.device_ir import Cell
 from hipport.analysis.lowered_expressions import LoweredExpressions
-from hipport.analysis.lowering_state import Piece
+from hipport.analysis.lowering_state import Piece, called
 
 #: So many elements of an array that have no initializer are told apart.
 _MOST_ELEMENTS = 16
@@ -61,6 +61,48 @@ class LoweredDeclarations(LoweredExpressions):
         self._declare(Piece(self.text(name), False, 0, False, ()), type_name, value, node)
         self._end_unnamed()
         return True
+
+    def _declares_in_parentheses(self, node: Node) -> bool:
+        """Lower `T (*x)[4] = y;` or `T (&x) = y;`, parsed as a call that is given a value; say whether it is one."""
+        whole = node.named_children[0] if len(node.named_children) == 1 else None
+        value: Node | None = None
+        if whole is not None and whole.type == "assignment_expression" and self._sign(whole) == "=":
+            value, whole = whole.child_by_field_name("right"), whole.child_by_field_name("left")
+        inner, dimensions = whole, 0
+        while inner is not None and inner.type == "subscript_expression":
+            inner, dimensions = inner.child_by_field_name("argument"), dimensions + 1
+        if inner is None or inner.type != "call_expression":
+            return False
+        kind, given = inner.child_by_field_name("function"), inner.child_by_field_name("arguments")
+        name: Node | None = None
+        if given is not None and len(given.named_children) == 1:
+            name = given.named_children[0]
+        signs = ""
+        while name is not None and name.type == "pointer_expression":
+            signs, name = signs + self._sign(name), name.child_by_field_name("argument")
+        if kind is None or name is None or name.type != "identifier":
+            return False
+        if not self._is_type_here(kind, self.text(name), plain=whole is inner and value is None):
+            return False
+        piece = Piece(self.text(name), "&" in signs, 0 if "*" in signs else dimensions, "*" in signs, ())
+        self._declare(piece, self.text(kind), value, node)
+        self._end_unnamed()
+        return True
+
+    def _is_type_here(self, kind: Node, name: str, *, plain: bool) -> bool:
+        """Whether what looks like a function is a type, and the argument `name` a variable that is declared."""
+        if kind.type in ("primitive_type", "sized_type_specifier"):
+            return not plain or self._cell_named(name) is None
+        word = called(self.text(kind))
+        if kind.type not in ("identifier", "qualified_identifier", "template_function"):
+            return False
+        if self._cell_named(word) is not None or self._captured(word) is not None:
+            return False
+        known = self._cell_named(name) is not None or self._captured(name) is not None
+        if self.context.is_class(word) or self.context.is_type(word):
+            return not plain or not known
+        # A function may return a place: then its argument is known.
+        return not plain and not known and not self.context.is_function(word)
 
     def _maybe_object(self, node: Node, type_name: str) -> None:
         """`T x(y);` is parsed as a function declaration if `y` may be a type."""

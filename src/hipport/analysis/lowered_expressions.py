@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from hipport.analysis.built_ins import BUILT_IN_VARIABLES
 from hipport.analysis.device_ir import Lambda
-from hipport.analysis.lowering_state import LoweringState, Scope, called, class_in, identifiers
+from hipport.analysis.lowering_state import LoweringState, Scope, called, class_in, identifiers, without_arguments
 from hipport.core.tables import load, one_of
 
 if TYPE_CHECKING:
@@ -140,9 +140,28 @@ class LoweredExpressions(LoweringState):
         return self._emit("name", (), node, name=name)
 
     def _value_of_qualified_identifier(self, node: Node) -> int:
+        address = self._address_of_member(node)
+        if address is not None:
+            return self._emit("load", (address,), node)
         return self._emit("name", (), node, name=self.text(node))
 
-    _value_of_template_function = _value_of_qualified_identifier
+    def _value_of_template_function(self, node: Node) -> int:
+        return self._emit("name", (), node, name=self.text(node))
+
+    def _address_of_member(self, node: Node) -> int | None:
+        """The place of `Base::x`, if that is a member of the object; None for what a namespace or class has."""
+        scope, _, name = without_arguments(self.text(node)).rpartition("::")
+        name, around, of = name.strip(), self._class_around(), called(scope)
+        if not of:
+            return None
+        if self.context.fields_of(of) is not None:
+            if not self.context.is_member(of, name):
+                return None
+        elif not around or not self.context.is_member(around, name):
+            return None
+        if not around or not self.context.is_base(around, of):
+            return self._unknown(node, f"{name} is a member of an object that is not followed")
+        return self._emit("field", (self._this(node),), node, name=name)
 
     def _value_of_field_expression(self, node: Node) -> int:
         text = re.sub(r"\s+", "", self.text(node))
@@ -163,6 +182,8 @@ class LoweredExpressions(LoweringState):
         if argument is None:
             return self._unknown(node, "it is not understood")
         if self._sign(node) == "&":
+            if argument.type == "qualified_identifier":
+                return self._emit("name", (), node, name=self.text(argument))  # Perhaps a pointer to a member.
             address = self._address(argument)
             if address is not None and self.context.has_operator("&"):
                 value = self._emit("load", (address,), argument)
@@ -506,7 +527,9 @@ class LoweredExpressions(LoweringState):
                 return self._emit("element", (address, self._emit("least", (chosen,), node)), node)
             if base.type == "identifier":
                 self._tell(self._emit("load", (address,), base), base)
-            return self._emit("field", (address,), node, name=self.text(name))
+            return self._emit("field", (address,), node, name=called(self.text(name)))
+        if kind == "qualified_identifier":
+            return self._address_of_member(node)
         if kind == "subscript_expression":
             base, indices = node.child_by_field_name("argument"), node.child_by_field_name("indices")
             values = [each for each in indices.named_children if each.type != "comment"] if indices is not None else []

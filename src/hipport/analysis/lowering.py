@@ -20,6 +20,8 @@ from hipport.analysis.lowering_state import Jumps, LoweringContext, Piece, Scope
 if TYPE_CHECKING:
     from tree_sitter import Node
 
+#: What the parser makes of the end of a condition of the preprocessor that is in front of a function's type.
+_END_OF_CONDITION = frozenset(("#endif", "comment"))
 _PREPROCESSOR = frozenset(("preproc_if", "preproc_ifdef", "preproc_elif", "preproc_elifdef", "preproc_else"))
 _IGNORED = frozenset(
     """comment preproc_call preproc_def preproc_function_def preproc_include type_definition alias_declaration
@@ -43,7 +45,7 @@ def lower(node: Node, context: LoweringContext, class_name: str = "") -> DeviceI
     kind, outer = node.child_by_field_name("type"), node.child_by_field_name("declarator")
     if kind is not None and outer is not None and outer.type == "function_declarator":
         lowering.ir.returned = lowering.text(kind)
-    if node.has_error:
+    if _has_error(node, body):
         lowering.ir.unread = ("its text is not understood", context.origin(node.start_byte, node.end_byte))
     if class_name:
         lowering.ir.this = lowering.new_cell(Cell("this", "parameter", class_name, pointer=True))
@@ -81,6 +83,20 @@ def _function_declarator(node: Node) -> Node | None:
             inner = next((each for each in found.named_children if each.type.endswith("declarator")), None)
         found = inner
     return found
+
+
+def _has_error(node: Node, body: Node) -> bool:
+    """Whether the text of a function is not understood; an `#endif` in front of its type is."""
+    if not node.has_error:
+        return False
+    return any(
+        each.has_error and not (each.type == "ERROR" and each.end_byte <= body.start_byte and _is_directive(each))
+        for each in node.children
+    )
+
+
+def _is_directive(node: Node) -> bool:
+    return bool(node.children) and all(each.type in _END_OF_CONDITION for each in node.children)
 
 
 def _returns_reference(node: Node) -> bool:
@@ -216,7 +232,7 @@ class Lowering(LoweredDeclarations):
         self._end_scope()
 
     def _lower_expression_statement(self, node: Node) -> None:
-        if self._declares_misread(node):
+        if self._declares_misread(node) or self._declares_in_parentheses(node):
             return
         for each in node.named_children:
             if each.type != "comment":

@@ -52,6 +52,12 @@ class LoweringContext:
     is_class: Callable[[str], bool] = lambda name: False
     #: Whether a name is a type other than a seen class: an alias, or a template parameter.
     is_type: Callable[[str], bool] = lambda name: False
+    #: Whether a name is a function's.
+    is_function: Callable[[str], bool] = lambda name: False
+    #: Whether a name is that of a member of a class's objects.
+    is_member: Callable[[str, str], bool] = lambda class_name, name: False
+    #: Whether the second class is the first, or one that it is derived from.
+    is_base: Callable[[str, str], bool] = lambda class_name, base: class_name == base
     #: Whether classes have an operator of that sign.
     has_operator: Callable[[str], bool] = lambda sign: False
     #: Whether members of a class have default values.
@@ -191,7 +197,8 @@ class LoweringState:
             kind = inner.type
             reference = reference or kind in ("reference_declarator", "abstract_reference_declarator")
             array += kind == "array_declarator"
-            pointer = pointer or kind in ("pointer_declarator", "pointer_type_declarator")
+            if kind in ("pointer_declarator", "pointer_type_declarator"):
+                pointer, array = True, 0  # `int (*p)[4]` is no array.
             if kind == "structured_binding_declarator":
                 names = tuple(self.text(each) for each in inner.named_children if each.type == "identifier")
                 return Piece("", reference, array, pointer, names)

@@ -141,6 +141,8 @@ class MemoryAccess:
             return place if scalar else place._replace(path=(*place.path, name))
         if re.match(r"(?:\w+\s+)*?union\s*\{", kind):
             return place  # an unnamed part, whose members all share its place
+        if self.machine.program.is_shadowed(class_name(kind), name):
+            return place._replace(path=(*place.path, name, "[]"))  # Which of them it is is not known.
         own = self.machine.program.place_of(class_name(kind), name)
         return place._replace(path=(*place.path, own)) if own else place
 

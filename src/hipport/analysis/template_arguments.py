@@ -2,6 +2,7 @@
 """The values of template parameters, if all uses of the templates' names are known.
 
 given(component, function, b"N")  # {64, 128} for `template <int N>`, used as `f<64>` and `f<128>`; else None
+classes(component, function, b"T")  # {b"Less"} for `template <class T>`, used as `f<Less<int>>`; else None
 """
 
 from __future__ import annotations
@@ -27,6 +28,9 @@ _NONE = re.compile(rb"\s*>")
 _WORD = re.compile(rb"[A-Za-z_]\w*")
 # Further values are not distinguished.
 _MOST = 16
+# How many templates hand a class on.
+_DEEPEST = 6
+_CLASS = re.compile(rb"(?:typename\s+|struct\s+|class\s+)?(?:\w+\s*::\s*)*(\w+)\s*(?:<.*>)?", re.DOTALL)
 
 
 def texts(component: Component, function: Function, name: bytes) -> Iterator[tuple[Cpp, Span]]:
@@ -75,12 +79,45 @@ def given(
     return frozenset(found) if 0 < len(found) <= _MOST else None
 
 
-def _declared(
-    function: Function, name: bytes, kinds: tuple[str, ...] = _NUMBERS
-) -> tuple[bytes, Node, int, Node | None] | None:
-    """Return the entity with the template parameter: its name and node, the parameter's index, and its default.
+def classes(component: Component, function: Function, name: bytes, depth: int = _DEEPEST) -> frozenset[bytes] | None:
+    """Return the names of the classes that a template's parameter is in a function; None where one is not seen."""
+    declared = _declared(function, name, _TYPES)
+    if declared is None or not depth:
+        return None
+    of, owner, position, node = declared
+    default = function.text(node) if node is not None else b""
+    found: set[bytes] = set()
+    for source in component:
+        for span, _ in source.names({of}) if isinstance(source, Cpp) and of in source.words else ():
+            assert isinstance(source, Cpp)
+            if _is_declared(source, span, owner):
+                continue
+            used = _class_used(component, source, span, position, default, depth)
+            if used is None:
+                return None
+            found |= used
+    return frozenset(found) or None
 
-    A value that is deduced from the types of arguments is not seen.
+
+def _class_used(
+    component: Component, source: Cpp, span: Span, position: int, default: bytes, depth: int
+) -> frozenset[bytes] | None:
+    text = _argument(source, span, position, default)
+    named = _CLASS.fullmatch(text.strip()) if text is not None else None
+    if text is None or named is None:
+        return None
+    caller = function_at(source, span.start)
+    if caller is not None and named[1] == text.strip() and _declared(caller, named[1], _TYPES, known=True):
+        return classes(component, caller, named[1], depth - 1)
+    return frozenset((named[1],))
+
+
+def _declared(
+    function: Function, name: bytes, kinds: tuple[str, ...] = _NUMBERS, *, known: bool = False
+) -> tuple[bytes, Node, int, Node | None] | None:
+    """Return what has the template's parameter: its name and node, which parameter it is, and its default.
+
+    One that follows from the types of arguments is not seen, unless it matters only whether there is one (`known`).
     """
     inner = function.node
     outer = inner.parent
@@ -96,7 +133,7 @@ def _declared(
             head = function.source.code[inner.start_byte : function.body.start_byte]
             if each.type not in kinds or not of:
                 return None
-            if inner == function.node and name in _WORD.findall(head):
+            if inner == function.node and name in _WORD.findall(head) and not known:
                 return None
             return of, inner, i, each.child_by_field_name("default_value") or each.child_by_field_name("default_type")
         inner = outer if outer.type in _CLASSES else inner
@@ -116,9 +153,8 @@ def _is_declared(source: Cpp, span: Span, owner: Node) -> bool:
     return outer.type == "function_declarator" and outer.child_by_field_name("declarator") == node
 
 
-def _used(
-    component: Component, source: Cpp, span: Span, position: int, default: bytes, depth: int
-) -> frozenset[int] | None:
+def _argument(source: Cpp, span: Span, position: int, default: bytes) -> bytes | None:
+    """Return what a template is given where its name stands; None where that is not seen."""
     if source.directive(span.start) is not None:
         return None  # arguments of macros are not examined
     opening = _ARGUMENTS.match(source.code, span.end)
@@ -127,7 +163,14 @@ def _used(
     if arguments is None:
         return None
     text = source.code[arguments[position].start : arguments[position].end] if position < len(arguments) else default
-    if not text or b"..." in text:
+    return None if not text or b"..." in text else text
+
+
+def _used(
+    component: Component, source: Cpp, span: Span, position: int, default: bytes, depth: int
+) -> frozenset[int] | None:
+    text = _argument(source, span, position, default)
+    if text is None:
         return None
     caller = function_at(source, span.start)
     handed = caller.template_parameters.intersection(_WORD.findall(text)) if caller is not None else frozenset[bytes]()
