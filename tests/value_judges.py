@@ -32,6 +32,7 @@ from hipport.analysis.kernels import Kernels
 from hipport.analysis.uniform_values import WAVEFRONT
 from hipport.executor import compile as compiling
 from hipport.executor.compile import CompileOptions
+from hipport.executor.messages import NotCompiled
 from hipport.program.project import Project
 from hipport.syntax.cuda import Cuda
 from kernel_parts import Form, Made
@@ -269,7 +270,8 @@ def _of_executor(source: Path, options: CompileOptions, count: int) -> list[Prin
 def _of_gpu(source: Path, count: int) -> Printed:
     path = source.with_suffix(".nvcc")
     flags = ["-O1", "-std=c++17", "-arch=native", "-w"]
-    subprocess.run(["nvcc", *flags, str(source), "-o", str(path)], check=True)
+    command = ["nvcc", *flags, str(source), "-o", str(path)]
+    subprocess.run(command, check=True, capture_output=True, text=True, errors="replace")
     return _printed(path, count, 32, "forward", "maximal")
 
 
@@ -356,6 +358,27 @@ def _show(what: str, seed: int, kernel: Made) -> None:
     sys.stdout.flush()
 
 
+def _run_those_that_compile(kernels: dict[int, Made], folder: Path, *, gpu: bool) -> Ran:
+    """Run kernels without those that a compiler rejects, which the generator makes now and then."""
+    while True:
+        try:
+            return run(kernels, folder, gpu=gpu)
+        except (NotCompiled, subprocess.CalledProcessError) as error:
+            if isinstance(error, NotCompiled):
+                lines = {each.line for each in error.messages if each.severity == "error"}
+            else:
+                lines = {int(line) for line in re.findall(r"kernels\.cu\((\d+)\): error", str(error.stderr))}
+            text = (folder / "kernels.cu").read_text().splitlines()
+            # Each kernel is in a namespace of its own, with its number among the kernels.
+            rejected = {
+                max((int(m[1]) for each in text[:line] if (m := re.match(r"namespace q(\d+)_ ", each))), default=-1)
+                for line in lines
+            } - {-1}
+            if not rejected:
+                raise
+            kernels = {seed: each for i, (seed, each) in enumerate(kernels.items()) if i not in rejected}
+
+
 def _main(how: str, first: int, batches: int, size: int = 200, kept: int = 3) -> None:
     llvm = judge()
     total: Counter[str] = Counter()
@@ -366,8 +389,7 @@ def _main(how: str, first: int, batches: int, size: int = 200, kept: int = 3) ->
                 assert llvm is not None, "no hipcc with an opt"
                 total += _by_llvm(llvm, seeds, Path(folder), kept)
             else:
-                kernels = {seed: made(seed) for seed in seeds}
-                ran = run(kernels, Path(folder), gpu=how == "gpu")
+                ran = _run_those_that_compile({seed: made(seed) for seed in seeds}, Path(folder), gpu=how == "gpu")
                 total += Counter(right=len(ran.right), differ=len(ran.differ), said=len(ran.said), unfit=len(ran.unfit))
                 for what, found in (("DIFFERS", ran.differ), ("UNFIT", ran.unfit)):
                     for seed, why in found.items():
