@@ -62,7 +62,8 @@ def _whole(maker: Maker) -> list[Part]:
     c, s, t = maker.name("S"), maker.name("s"), maker.name("t")
     with maker.function():
         members: list[Part] = [Part(f"int a, b = {maker.source()};")]
-    with maker.function("x", "b"):
+    # `b` has no value yet where `a` is initialized.
+    with maker.function("x"):
         members.append(Part(f"__device__ {c}(int x) : a({maker.value(1)}) {{ if (x & 1) b = {maker.value(1)}; }}"))
     with maker.function("a", "b", "x"):
         for text in (
