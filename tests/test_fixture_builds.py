@@ -208,6 +208,7 @@ NOT_WITH_OLD: dict[str, str] = {
     "cub_thrust/spaces": "there is no hipCUB beside HIP 5.2",
     "cub_thrust/sums": "there is no hipCUB beside HIP 5.2",
     "cub_thrust/transposed": "there is no hipCUB beside HIP 5.2",
+    "cub_thrust/sizes_of_warps": "there is no hipCUB beside HIP 5.2",
     "cub_thrust/versions": "there is no hipCUB beside HIP 5.2",
     "cub_thrust/widths": "there is no hipCUB beside HIP 5.2",
     "headers/brought_by_nvcc": "HIP 5.2 has no hip_math_constants.h",

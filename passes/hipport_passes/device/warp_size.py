@@ -95,8 +95,8 @@ _NOT_SEEN = (
     "hipport::warp_size"
 )
 _BY_POINTER = (
-    "who reads this gets the wavefront's size, 64 on gfx9: if it means the program's warps, which have 32 lanes, "
-    "write hipport::warp_size instead"
+    "who reads the member warpSize by this gets the wavefront's size, 64 on gfx9: if it means the program's warps, "
+    "which have 32 lanes, write hipport::warp_size instead"
 )
 _USED_BY_BOTH = (
     "warpSize is the wavefront's for some functions that use this one, and 32 for others: take the number of lanes as "
@@ -146,8 +146,7 @@ def _found(source: Cpp, project: Project) -> Iterator[Finding]:
         pointer = _BY_MEMBER.search(source.code, max(0, span.start - 60), span.start)
         if pointer is not None:
             whole = Span(pointer.start(), span.end)
-            message = f"{source[whole].decode('utf-8', 'replace')}: {_BY_POINTER}"
-            yield Finding(whole, "property", message, (), Certainty.MANUAL)
+            yield Finding(whole, "property", _BY_POINTER, (), Certainty.MANUAL)
         if _MEMBER.search(source.code, max(0, span.start - 40), span.start):
             yield from _property(source, project, span, both, helper)
 
