@@ -5,6 +5,7 @@ So are reads of shared memory that the block has not written.
 """
 
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -55,3 +56,21 @@ def test_races(program: Path, order: str) -> None:
         # The marked line, or the next one races with itself, depending on the order.
         places = {f"{PROGRAM.name}:{number}", f"{PROGRAM.name}:{number + 1}"}
         assert any(place in message for message in kernels[name] for place in places), kernels[name]
+
+
+def test_the_handler_of_interrupts_does_not_ask_the_loader() -> None:
+    """The interrupted thread may be in `dladdr`, and then has the loader's lock."""
+    runtime = Path(compiling.__file__).parent / "native/runtime"
+    path_of = (runtime / "faults.cpp").read_text().partition("\nvoid path_of(")[2].partition("\n}\n")[0]
+    for text in ((runtime / "watch.cpp").read_text(), path_of):
+        assert "object_at(" in text
+        assert not re.search(r"\b(?:dladdr1?|dl_iterate_phdr|dlsym)\b", text)
+
+
+@pytest.mark.further
+def test_interrupts_do_not_stop_what_looks_for_places(program: Path) -> None:
+    for _ in range(1000):
+        ran = run(
+            program, [], Configuration("original", 32, "random:9"), ENV, PROGRAM.parent, Limits(60), PROGRAM.parent
+        )
+        assert ran.status == 0

@@ -20,6 +20,7 @@
 #include <string>
 
 #include "internal.h"
+#include "loaded_objects.h"
 
 namespace simt {
 namespace {
@@ -314,9 +315,8 @@ void path_of(Path& path, const ucontext_t& context, void* base) {
   path.frames[path.depth++] = static_cast<char*>(pc_of(context)) + 1;
   if (base == nullptr) return;
   // A leaf function of ours has no frame: its caller is known by the return address.
-  Dl_info here, own;
-  if (dladdr(pc_of(context), &here) != 0 && dladdr(reinterpret_cast<void*>(&on_end), &own) != 0 &&
-      here.dli_fbase == own.dli_fbase) {
+  const LoadedObject* const object = object_at(pc_of(context));
+  if (object != nullptr && object->is_own) {
     if (void* back = returns_to(context, base)) path.frames[path.depth++] = back;
   }
   walk(path, frame_of(context), base);

@@ -6,7 +6,6 @@
 // of the signal. A thread that computes is left alone, unless it does so for seconds: it may count its polls.
 //
 // A fault is reported if there is nothing but polling for as long as SIMT_WATCHDOG.
-#include <dlfcn.h>
 #include <pthread.h>
 #include <signal.h>
 #include <time.h>
@@ -21,6 +20,7 @@
 #include <vector>
 
 #include "internal.h"
+#include "loaded_objects.h"
 
 namespace simt {
 namespace {
@@ -54,20 +54,6 @@ void watch() {
       if (!each.asked->exchange(true)) pthread_kill(each.thread, interrupt);
     }
   }
-}
-
-/// Whether code at `pc` may be interrupted: user code may, a library that may hold a lock may not.
-bool may_leave(const void* pc) {
-  Dl_info info;
-  if (dladdr(pc, &info) == 0 || info.dli_fname == nullptr) return false;
-  const char* slash = std::strrchr(info.dli_fname, '/');
-  const char* name = slash != nullptr ? slash + 1 : info.dli_fname;
-  for (const char* library :
-       {"libhipport_simt", "libc.", "libc-", "libm.", "libm-", "libstdc++", "libgcc_s", "libpthread", "ld-linux",
-        "libtorch", "libc10", "libgomp", "libasan", "libubsan", "libtsan", "linux-vdso"}) {
-    if (std::strncmp(name, library, std::strlen(library)) == 0) return false;
-  }
-  return true;
 }
 
 std::uint64_t registers_of(const ucontext_t& context) {
@@ -137,7 +123,9 @@ void on_interrupt(int, siginfo_t*, void* raw) {
     watched.since = processor_time();
     return;
   }
-  if (!may_leave(static_cast<char*>(path.frames[0]) - 1)) return;
+  // User code may be interrupted, a library that may hold a lock may not.
+  const LoadedObject* const object = object_at(static_cast<char*>(path.frames[0]) - 1);
+  if (object == nullptr || !object->is_users) return;
   const std::uint64_t state = registers_of(context);
   ++watched.samples;
   keep(watched.states, state);
@@ -154,6 +142,7 @@ void on_interrupt(int, siginfo_t*, void* raw) {
 bool spins(const Worker& w) { return are_few(w.watched.samples, w.watched.states.size()); }
 
 void begin_watch() {
+  note_loaded_objects();
   static std::once_flag once;
   std::call_once(once, [] {
     struct sigaction action{};
