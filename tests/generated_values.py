@@ -338,10 +338,11 @@ class Maker:
         if not self.scope.write:
             return self.declare()
         if self.random.random() < 0.4:
-            v = self.name("v")
+            # The variable has no value in its own initializer.
+            v, value = self.name("v"), self.value()
             self.scope.read.append(v)
             self.scope.write.append(v)
-            return [Part(f"NEW({v}, {self.value()});")]
+            return [Part(f"NEW({v}, {value});")]
         if self.random.random() < 0.5:
             return [Part(f"SET({self.target()}, {self.value()});")]
         return [Part(f"TIMES(({self.value()} & 3)) {{ {self.target()} = {self.value()}; }}")]
