@@ -270,3 +270,47 @@ def test_llvm_has_the_same_result(kernels: dict[str, Kernel], otherwise: dict[st
     assert len(said) > 0.9 * len(kernels)
     different = {name for name, varies in said.items() if varies != kernels[name].varying}
     assert different == set(otherwise)
+
+
+_ARRAYS = """struct J { int a = threadIdx.x % 3; int b = 2; };
+struct O { J in, other[2]; int k = 3; };
+struct P { J other[2]; int k; __device__ P() { k = 2; } };
+struct C { int v; __device__ C() : v(threadIdx.x) {} };
+struct D { C c[3]; };
+"""
+
+
+@pytest.mark.parametrize(
+    ("statement", "asked", "varies"),
+    [
+        ("O s;", "s.other[1].a", True),
+        ("O s;", "s.other[1].b", False),
+        ("O s{J{1, 2}};", "s.other[1].a", True),
+        ("P s;", "s.other[n].a", True),
+        ("D s[2];", "s[1].c[2].v", True),
+        ("J t[2]{};", "t[0].a", True),
+        ("J t[2] = {{1, 2}};", "t[1].a", True),
+        ("J t[2] = {{1, 2}};", "t[0].a", False),
+    ],
+)
+def test_elements_that_no_initializer_names_have_their_default_values(statement: str, asked: str, varies: bool) -> None:
+    assert (_asked(f"{_ARRAYS}__global__ void k(int n) {{ {statement} probe({asked}); }}") < WARP) == varies
+
+
+def test_a_constant_of_another_function_says_nothing_where_a_text_is_not_understood() -> None:
+    other = "__global__ void other(int *o) { const int q = 5; o[q] = 1; }\n"
+    kernel = "__global__ void k(int n) { const int q = threadIdx.x & 1; auto [a, b] = f(n) +; probe(q); }"
+    assert _asked(other + kernel) < WARP
+
+
+def _asked(text: str) -> int:
+    project = Project((Cuda(PurePosixPath("a.cu"), f"__device__ void probe(int);\n{text}".encode()),))
+    kernels = Kernels.of(project)
+    (source,) = project.sources
+    function = next(each for each in kernels.functions(source) if each.name == b"k")
+    (asked,) = (
+        node.child_by_field_name("arguments").named_children[0]
+        for node in nodes(function.body)
+        if node.type == "call_expression" and called_name(node, source.code) == b"probe"
+    )
+    return Proofs(kernels, source).value(function, asked).level
