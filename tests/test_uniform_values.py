@@ -297,6 +297,25 @@ def test_elements_that_no_initializer_names_have_their_default_values(statement:
     assert (_asked(f"{_ARRAYS}__global__ void k(int n) {{ {statement} probe({asked}); }}") < WARP) == varies
 
 
+@pytest.mark.parametrize(
+    ("pointer", "use", "varies"),
+    [
+        ("int *p = nullptr", "if (n) p = &u", True),
+        ("int *p = 0", "for (int i = 0; i < n; ++i) p = &u", True),
+        ("int *p = o", "if (n) p = &u", True),
+        ("int *p = n ? o : &u", "n += 1", True),
+        ("int *p = o", "if (n) set(&p, &u)", True),
+        # A store by a pointer that may be another one leaves the variable as it may be.
+        ("int *p = o", "if (n) p = &u; *p = n", True),
+        ("int *p = o", "if (n) p = &w", False),
+    ],
+)
+def test_a_pointer_that_may_be_unknown_still_points_to_the_known(pointer: str, use: str, varies: bool) -> None:
+    text = "__device__ void set(int **p, int *q) { *p = q; }\n__global__ void k(int *o, int n) { "
+    text += f"int u = threadIdx.x, w = n; {pointer}; {use}; probe({'u' if '*p = n' in use else '*p'}); }}"
+    assert (_asked(text) < WARP) == varies
+
+
 def test_a_constant_of_another_function_says_nothing_where_a_text_is_not_understood() -> None:
     other = "__global__ void other(int *o) { const int q = 5; o[q] = 1; }\n"
     kernel = "__global__ void k(int n) { const int q = threadIdx.x & 1; auto [a, b] = f(n) +; probe(q); }"

@@ -22,7 +22,6 @@ from hipport.analysis.abstract_memory import (
     Cells,
     Closure,
     Named,
-    Place,
     Slot,
     lookup,
     narrowed,
@@ -39,10 +38,12 @@ from hipport.analysis.reconvergence import Loop, Reconvergence
 from hipport.analysis.uniform_values import (
     BLOCK,
     GRID,
+    MEMORY,
     VARYING,
     Affine,
     Blocks,
     Numbering,
+    Place,
     Reason,
     Value,
     constant,
@@ -365,7 +366,13 @@ class _Activation(AbstractCalls):
             if key[0] < self.depth
         }
         if any(isinstance(each, (Place, Closure)) and each.frame >= self.depth for each in result.targets or ()):
-            result = result._replace(targets=None)
+            # The memory of the function is free.
+            others = {
+                each
+                for each in result.targets or ()
+                if not isinstance(each, (Place, Closure)) or each.frame < self.depth
+            }
+            result = result._replace(targets=frozenset((*others, MEMORY)) if others else None)
         return Outcome(result, address, kept)
 
     def _merge(self, block: int, predecessors: Sequence[int], visit: int) -> Cells:

@@ -9,15 +9,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from hipport.analysis.lowering_state import defined_there
-from hipport.analysis.uniform_values import GRID, Value, join, least
-
-
-class Place(NamedTuple):
-    """A part of a variable of a running function: `frame` is its depth in calls."""
-
-    frame: int
-    cell: int | str
-    path: tuple[str, ...] = ()
+from hipport.analysis.uniform_values import GRID, Place, Value, join, least
 
 
 class Closure(NamedTuple):

@@ -9,7 +9,6 @@ from hipport.analysis.abstract_memory import (
     Cells,
     Closure,
     Named,
-    Place,
     Slot,
     class_name,
     is_mixed,
@@ -22,7 +21,7 @@ from hipport.analysis.abstract_program import Machine, Site
 from hipport.analysis.built_ins import VECTOR
 from hipport.analysis.device_ir import Cell, Instruction, Lambda, Span
 from hipport.analysis.group_names import group_of_type
-from hipport.analysis.uniform_values import BLOCK, GRID, WAVEFRONT, Reason, Value, join, varying
+from hipport.analysis.uniform_values import BLOCK, GRID, MEMORY, WAVEFRONT, Place, Reason, Value, join, varying
 
 
 class MemoryAccess:
@@ -129,6 +128,8 @@ class MemoryAccess:
 
     def _inside(self, place: Place, name: str) -> Place:
         """The place of a member or an element."""
+        if place == MEMORY:
+            return place
         kind = self._type_at(place)
         if name.startswith("["):
             scalar = kind and not kind.endswith(("[]", "*", "&")) and place.path and not place.path[-1].startswith("[")
@@ -263,7 +264,7 @@ class MemoryAccess:
         to_memory = address.targets is None
         for target in targets:
             cell = self._cell_of(target)
-            if cell is not None and cell.kind == "shared":
+            if target == MEMORY or (cell is not None and cell.kind == "shared"):
                 to_memory = True
                 continue
             if cell is not None and cell.volatile and not cell.pointer:

@@ -60,6 +60,18 @@ class Reason(NamedTuple):
         return 0
 
 
+class Place(NamedTuple):
+    """A part of a variable of a running function: `frame` is its depth in calls."""
+
+    frame: int
+    cell: int | str
+    path: tuple[str, ...] = ()
+
+
+#: Memory that is not followed, among the targets of a pointer that may also point to a variable.
+MEMORY = Place(-1, "memory")
+
+
 class Value(NamedTuple):
     """What is known of a value: its level, its least and greatest number, and how it numbers threads.
 
@@ -129,7 +141,7 @@ def join(values: Iterable[Value]) -> Value:
         least = min(first, each, key=lambda value: value.level)
         low = None if first.low is None or each.low is None else min(first.low, each.low)
         high = None if first.high is None or each.high is None else max(first.high, each.high)
-        targets = None if first.targets is None or each.targets is None else first.targets | each.targets
+        targets = _join_targets(first, each)
         affine = _join_affine(first, each)
         fields: tuple[tuple[str, Value], ...] = ()
         if first.fields and each.fields:
@@ -139,6 +151,16 @@ def join(values: Iterable[Value]) -> Value:
         divisor = min(first.divisor, each.divisor)
         first = Value(least.level, low, high, affine, targets, fields, least.why, divisor, tag)
     return first
+
+
+def _join_targets(one: Value, two: Value) -> frozenset[object] | None:
+    """The targets of a pointer that is one or the other."""
+    if one.targets is None and two.targets is None:
+        return None
+    targets = (one.targets or frozenset()) | (two.targets or frozenset())
+    # A null pointer has no target; another one without known targets points to memory.
+    unknown = any(each.targets is None and each.number != 0 for each in (one, two))
+    return targets | {MEMORY} if unknown else targets
 
 
 def _join_affine(one: Value, two: Value) -> Affine | None:

@@ -41,7 +41,7 @@ from hipport.toolchain.uniformity_analysis import (
     varying_in_warp,
 )
 
-_FORMAT = 10
+_FORMAT = 11
 _STATES = 4
 
 
