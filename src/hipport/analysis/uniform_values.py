@@ -112,6 +112,12 @@ class Value(NamedTuple):
         return Value(self.level, why=self.why)
 
 
+    def without_numbers(self) -> Value:
+        """Return it with its level and targets alone, also in its parts."""
+        fields = tuple((name, each.without_numbers()) for name, each in self.fields)
+        return Value(self.level, targets=self.targets, fields=fields, why=self.why)
+
+
 class Blocks(NamedTuple):
     """The blocks in which code runs: their shapes, None if not all launches are seen.
 
