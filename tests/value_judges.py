@@ -45,6 +45,7 @@ _TOGETHER = 10
 #: CUDA's names for clang alone, without HIP's headers; LLVM knows that shuffles and votes are uniform.
 _FOR_LLVM = """#define __device__ __attribute__((device))
 #define __global__ __attribute__((global))
+#define __host__ __attribute__((host))
 #define __shared__ __attribute__((shared))
 struct Coordinates_ { unsigned x, y, z; };
 #define ASKED_(f_) Coordinates_{__builtin_amdgcn_##f_##_x(), __builtin_amdgcn_##f_##_y(), __builtin_amdgcn_##f_##_z()}
@@ -55,6 +56,9 @@ __device__ int min(int a, int b) { return a < b ? a : b; }
 __device__ int max(int a, int b) { return a > b ? a : b; }
 __device__ int abs(int a) { return a < 0 ? -a : a; }
 #define __syncthreads() __builtin_amdgcn_s_barrier()
+__device__ int atomicMax(int *p, int v) { return __atomic_fetch_max(p, v, __ATOMIC_RELAXED); }
+__device__ int atomicOr(int *p, int v) { return __atomic_fetch_or(p, v, __ATOMIC_RELAXED); }
+__device__ int atomicExch(int *p, int v) { return __atomic_exchange_n(p, v, __ATOMIC_RELAXED); }
 #define __shfl_sync(m_, v_, l_) __builtin_amdgcn_readlane(v_, __builtin_amdgcn_readfirstlane(l_))
 #define __ballot_sync(m_, p_) (unsigned)__builtin_amdgcn_ballot_w64((bool)(p_))
 #define __any_sync(m_, p_) (__builtin_amdgcn_ballot_w64((bool)(p_)) != 0)

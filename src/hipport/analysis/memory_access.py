@@ -219,7 +219,11 @@ class MemoryAccess:
 
     def _read(self, address: Value, span: Span) -> Value:
         if address.tag == "volatile":
-            return changing("volatile memory", address, span)
+            # A pointer to volatile may point to a variable of the thread's own.
+            held = self._read(address._replace(tag=""), span)
+            if address.targets is not None and not any(map(self._is_memory, address.targets)):
+                return held
+            return held.bare().at_most(WAVEFRONT, changing("volatile memory", address, span).why)
         if address.targets is None:
             return Value(address.level, why=address.why)
         found = []
@@ -254,6 +258,11 @@ class MemoryAccess:
         value = join(found)
         return value.at_most(address.level, address.why) if address.level < value.level else value
 
+    def _is_memory(self, target: object) -> bool:
+        """Whether the target of a pointer is memory that other threads may write."""
+        cell = self._cell_of(target) if isinstance(target, Place) else None
+        return target == MEMORY or (cell is not None and cell.kind == "shared")
+
     def _store(self, each: Instruction) -> None:
         self._write(self._operand(each), self._operand(each, 1))
 
@@ -263,10 +272,10 @@ class MemoryAccess:
         strong = len(targets) == 1 and "[]" not in targets[0].path
         to_memory = address.targets is None
         for target in targets:
-            cell = self._cell_of(target)
-            if target == MEMORY or (cell is not None and cell.kind == "shared"):
+            if self._is_memory(target):
                 to_memory = True
                 continue
+            cell = self._cell_of(target)
             if cell is not None and cell.volatile and not cell.pointer:
                 value = value._replace(low=None, high=None, affine=None)
             key = (target.frame, target.cell)
