@@ -26,6 +26,7 @@ from hipport.analysis.abstract_memory import (
     lookup,
     narrowed,
     reachable,
+    reachable_from,
     store,
     updated,
 )
@@ -365,15 +366,23 @@ class _Activation(AbstractCalls):
             for key, slots in last.items()
             if key[0] < self.depth
         }
-        if any(isinstance(each, (Place, Closure)) and each.frame >= self.depth for each in result.targets or ()):
-            # The memory of the function is free.
-            others = {
-                each
-                for each in result.targets or ()
-                if not isinstance(each, (Place, Closure)) or each.frame < self.depth
-            }
-            result = result._replace(targets=frozenset((*others, MEMORY)) if others else None)
-        return Outcome(result, address, kept)
+        return Outcome(self._lasting(result, last), address, kept)
+
+    def _lasting(self, result: Value, last: Cells) -> Value:
+        """A result without what ends with the function: its variables, and lambdas that it created."""
+        if result.fields:
+            result = result._replace(fields=tuple((name, self._lasting(part, last)) for name, part in result.fields))
+        ended = [
+            each for each in result.targets or () if isinstance(each, (Place, Closure)) and each.frame >= self.depth
+        ]
+        if not ended:
+            return result
+        for each in ended:
+            if isinstance(each, Closure):
+                # What it may change is no longer followed.
+                self.machine.escaped |= reachable_from(last, Value(GRID, targets=frozenset((each,))))
+        others = (result.targets or frozenset()) - frozenset(ended)
+        return result._replace(targets=others | {MEMORY} if others else None)
 
     def _merge(self, block: int, predecessors: Sequence[int], visit: int) -> Cells:
         inside = self.headers.get(block, frozenset())
