@@ -233,7 +233,7 @@ class Maker:
             f"{to} ^= {self.value()};",
             f"{to} |= {self.value()};",
             f"{to} = {self.target()} = {self.value()};",
-            f"{self.target()} = ({to} = {self.value()}, {self.value()});",
+            f"{self.target()} = (({to} = {self.value()}), {self.value()});",
             f"({to} &= 31) ^= {self.value()};",
             f"{to} >>= ({self.value()} & 1);",
             f"{self.value()} && ({to} = {self.value()});",

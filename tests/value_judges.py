@@ -29,7 +29,7 @@ from hipport import api
 from hipport.analysis.device_program import Proofs
 from hipport.analysis.functions import called_name, nodes
 from hipport.analysis.kernels import Kernels
-from hipport.analysis.uniform_values import WAVEFRONT
+from hipport.analysis.uniform_values import BLOCK, WARP, WAVEFRONT
 from hipport.executor import compile as compiling
 from hipport.executor.compile import CompileOptions
 from hipport.executor.messages import NotCompiled
@@ -319,11 +319,25 @@ def small(kernel: Made, wrong: Callable[[Mapping[int, Made]], set[int]]) -> Made
 def contradictions(
     hipport: Mapping[Place, Answer], llvm: Mapping[Place, bool | None], both: bool
 ) -> tuple[set[Place], set[Place]]:
-    """Return the values uniform to hipport and varying to LLVM, and those varying to hipport alone."""
+    """Return the values uniform to hipport and varying to LLVM, and those varying to hipport alone.
+
+    LLVM has wavefronts of 64 lanes here: what a warp of 32 votes on is no alarm.
+    """
     levels = {place: answer.both if both else answer.alone for place, answer in hipport.items()}
     bold = {place for place, level in levels.items() if level >= WAVEFRONT and llvm.get(place) is True}
-    alarms = {place for place, level in levels.items() if level < WAVEFRONT and llvm.get(place) is False}
+    alarms = {place for place, level in levels.items() if level < WARP and llvm.get(place) is False}
     return bold, alarms
+
+
+def disproved(ran: Ran, kernels: Mapping[int, Made]) -> dict[Place, Answer]:
+    """Return hipport's answers for values that it took for uniform, and that an execution saw differ."""
+    asked = {kernel: kernels[kernel] for kernel in sorted({kernel for kernel, _ in ran.seen})}
+    answers = asked_of_hipport(asked, both=False, shaped=True)
+    return {
+        place: answers[place]
+        for place, how in ran.seen.items()
+        if place in answers and answers[place].alone >= (WARP if how & 1 else BLOCK)
+    }
 
 
 def _by_llvm(llvm: Judge, seeds: Sequence[int], folder: Path, kept: int) -> Counter[str]:
@@ -392,9 +406,17 @@ def _main(how: str, first: int, batches: int, size: int = 200, kept: int = 3) ->
             if how == "llvm":
                 assert llvm is not None, "no hipcc with an opt"
                 total += _by_llvm(llvm, seeds, Path(folder), kept)
+                varying, alarms = total["varying"], total["alarms alone"]
+                print(f"varying {varying}, unseen {total['bold alone']}", end="; ")
+                print(f"uniform {total['probes'] - varying}, alarms {alarms}")
             else:
-                ran = _run_those_that_compile({seed: made(seed) for seed in seeds}, Path(folder), gpu=how == "gpu")
+                kernels = {seed: made(seed) for seed in seeds}
+                ran = _run_those_that_compile(kernels, Path(folder), gpu=how == "gpu")
+                wrong = disproved(ran, kernels)
                 total += Counter(right=len(ran.right), differ=len(ran.differ), said=len(ran.said), unfit=len(ran.unfit))
+                total += Counter(disproved=len(wrong))
+                for (seed, probe), answer in wrong.items():
+                    print("DISPROVED", seed, probe, answer, flush=True)
                 for what, found in (("DIFFERS", ran.differ), ("UNFIT", ran.unfit)):
                     for seed, why in found.items():
                         print(what, seed, why, flush=True)

@@ -89,7 +89,9 @@ class MemoryAccess:
                 if self._is_array(place) and not self._is_memory(place):
                     self.cells[copy] = dict(self.cells.get((place.frame, place.cell), {}))
                     continue
-                store(self.cells, copy, (), self._copy_of(each, self._read(address, each.span)), self._given())
+                # A copy constructor changes the variables.
+                value = self._copy_of(each, self._read(address, each.span))
+                store(self.cells, copy, (), value, self._given())
         return Value(GRID, targets=frozenset((Closure(self.depth, each.number, id(made.body)),)))
 
     def _copy_of(self, each: Instruction, value: Value) -> Value:
