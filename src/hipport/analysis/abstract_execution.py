@@ -380,9 +380,24 @@ class _Activation(AbstractCalls):
         for each in ended:
             if isinstance(each, Closure):
                 # What it may change is no longer followed.
-                self.machine.escaped |= reachable_from(last, Value(GRID, targets=frozenset((each,))))
+                for value in self._captures(each, last):
+                    self.machine.escaped |= reachable_from(last, value)
         others = (result.targets or frozenset()) - frozenset(ended)
         return result._replace(targets=others | {MEMORY} if others else None)
+
+    def _captures(self, closure: Closure, last: Cells) -> list[Value]:
+        """The values that a lambda of the function has, or the lambda itself if it has more than values."""
+        made = self.ir.lambdas[closure.number] if closure.number < len(self.ir.lambdas) else None
+        every = [Value(GRID, targets=frozenset((closure,)))]
+        if made is None or id(made.body) != closure.code or made.body.lambdas:
+            return every
+        found: list[Value] = []
+        for each in (each for block in made.body.blocks for each in block.instructions if each.operation == "captured"):
+            slots = last.get((self.depth, f"captured {closure.number} {each.name}"))
+            if each.type != "1" or slots is None:
+                return every  # What it has by reference has ended.
+            found += (slot.value for slot in slots.values())
+        return found
 
     def _merge(self, block: int, predecessors: Sequence[int], visit: int) -> Cells:
         inside = self.headers.get(block, frozenset())
