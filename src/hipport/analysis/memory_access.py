@@ -21,7 +21,7 @@ from hipport.analysis.abstract_program import Machine, Site
 from hipport.analysis.built_ins import VECTOR
 from hipport.analysis.device_ir import Cell, Instruction, Lambda, Span
 from hipport.analysis.group_names import group_of_type
-from hipport.analysis.uniform_values import BLOCK, GRID, MEMORY, WAVEFRONT, Place, Reason, Value, join, varying
+from hipport.analysis.uniform_values import BLOCK, GRID, MEMORY, UNION, WAVEFRONT, Place, Reason, Value, join, varying
 
 
 class MemoryAccess:
@@ -133,7 +133,7 @@ class MemoryAccess:
 
     def _inside(self, place: Place, name: str) -> Place:
         """The place of a member or an element."""
-        if place == MEMORY:
+        if place == MEMORY or place.path[-1:] == (UNION,):
             return place
         kind = self._type_at(place)
         if name.startswith("["):
@@ -144,11 +144,10 @@ class MemoryAccess:
                 return place if name == "[0]" else moved(place)
             return place if scalar else place._replace(path=(*place.path, name))
         if re.match(r"(?:\w+\s+)*?union\s*\{", kind):
-            return place  # an unnamed part, whose members all share its place
+            return place._replace(path=(*place.path, UNION))
         if self.machine.program.is_shadowed(class_name(kind), name):
             return place._replace(path=(*place.path, name, "[]"))  # Which of them it is is not known.
-        own = self.machine.program.place_of(class_name(kind), name)
-        return place._replace(path=(*place.path, own)) if own else place
+        return place._replace(path=(*place.path, self.machine.program.place_of(class_name(kind), name)))
 
     def _member(self, each: Instruction) -> Value:
         """The place of a member itself, even if it is a reference."""
@@ -186,6 +185,10 @@ class MemoryAccess:
         for target in address.targets or ():
             if not isinstance(target, Place):
                 continue
+            if target.path[-1:] == (UNION,):
+                # The member may be an array, or a pointer.
+                held = self._read(address, each.span).targets or frozenset()
+                return address._replace(targets=frozenset((*(address.targets or ()), *held, MEMORY)))
             slots = self.cells.get((target.frame, target.cell), {})
             exact = slots.get(target.path)
             elements = any(len(known) > len(target.path) for known in slots)
@@ -290,8 +293,11 @@ class MemoryAccess:
             cell = self._cell_of(target)
             if cell is not None and cell.volatile and not cell.pointer:
                 value = value._replace(low=None, high=None, affine=None)
+            if UNION in target.path:
+                # A member may be read as another one, and may not be all of the union.
+                value = value.without_numbers()
             key = (target.frame, target.cell)
-            if strong and not is_mixed(self.cells.get(key, {}), target.path):
+            if strong and UNION not in target.path and not is_mixed(self.cells.get(key, {}), target.path):
                 store(self.cells, key, target.path, value, given)
             else:
                 weaken(self.cells, key, target.path, value, given, address)
