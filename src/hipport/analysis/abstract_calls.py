@@ -880,6 +880,8 @@ class AbstractCalls(MemoryAccess):
         if "*" in type_name:
             if each.name != "declared":
                 value = self._reinterpreted(value, type_name)
+            if value.tag.startswith("pointer:") and (name := class_name(type_name)) != "auto":
+                value = value._replace(tag=f"pointer:{name}")
             return value._replace(tag="volatile") if "volatile" in type_name else value
         if value.targets and any(isinstance(target, (Closure, Named)) for target in value.targets):
             return value

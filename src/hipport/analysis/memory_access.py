@@ -127,9 +127,19 @@ class MemoryAccess:
         if targets is not None:
             parts = {self._inside(target, name) for target in targets if isinstance(target, Place)}
             targets = frozenset(parts) or None
-        return Value(
-            address.level, targets=targets, why=address.why, tag=address.tag if address.tag == "volatile" else ""
-        )
+        tag = address.tag if address.tag == "volatile" else self._part_in_memory(address.tag, name)
+        return Value(address.level, targets=targets, why=address.why, tag=tag)
+
+    def _part_in_memory(self, tag: str, name: str) -> str:
+        """The tag of the address of a part in memory: `object:` and its type, if the whole has a known one."""
+        if name.startswith("["):
+            if tag.startswith("pointer:"):
+                return f"object:{tag[8:]}"
+            return tag.removesuffix("[]") if tag.startswith("object:") else ""
+        if not tag.startswith("object:"):
+            return ""
+        kind = dict(self.machine.program.fields(self.frame.path, tag[7:]) or ()).get(name, "")
+        return f"object:{kind}" if kind else ""
 
     def _inside(self, place: Place, name: str) -> Place:
         """The place of a member or an element."""
@@ -236,7 +246,7 @@ class MemoryAccess:
                 return held
             return held.bare().at_most(WAVEFRONT, changing("volatile memory", address, span).why)
         if address.targets is None:
-            return Value(address.level, why=address.why)
+            return Value(address.level, why=address.why, tag=self._tag_of_type(address.tag.partition("object:")[2]))
         found = []
         for target in address.targets:
             if isinstance(target, (Closure, Named)):
@@ -250,7 +260,7 @@ class MemoryAccess:
             if cell is not None and cell.kind == "shared":
                 if cell.volatile:
                     return changing(cell.name, address, span)
-                found.append(Value(BLOCK, why=Reason("memory of the block", *span)))
+                found.append(Value(BLOCK, why=Reason("memory of the block", *span), tag=self._tag_of(target)))
                 continue
             value = lookup(self.cells.get((target.frame, target.cell), {}), target.path)
             if value is None:
@@ -262,8 +272,10 @@ class MemoryAccess:
         return value.at_most(address.level, address.why) if address.level < value.level else value
 
     def _tag_of(self, place: Place) -> str:
-        """What the type of a place says of a value there: its class, or that of what it points to."""
-        kind = self._type_at(place)
+        return self._tag_of_type(self._type_at(place))
+
+    def _tag_of_type(self, kind: str) -> str:
+        """What a type says of a value: its class, or that of what it points to."""
         name = class_name(kind)
         if not name or kind.endswith(("&", "[]")):
             return ""
@@ -346,10 +358,10 @@ class MemoryAccess:
 
     def _type_at(self, place: Place) -> str:
         """The type of a part of a variable, with "[]" appended for an array; empty if unknown."""
-        cell = self._cell_of(place)
-        if cell is not None:
+        cell = self._cell_of(place) or self._copied_cell(place)
+        if cell is not None and cell.type:
             type_name = cell.type + (" *" if cell.pointer else "") + "[]" * cell.array
-        elif isinstance(place.cell, str) and place.path:
+        elif place.path:
             # An unnamed object, whose value has its class.
             whole = self.cells.get((place.frame, place.cell), {}).get(())
             type_name = whole.value.tag.partition("class:")[2] if whole is not None else ""
@@ -366,6 +378,14 @@ class MemoryAccess:
             fields = self.machine.program.fields(self.frame.path, class_name(type_name))
             type_name = dict(fields or ()).get(name, "")
         return type_name
+
+    def _copied_cell(self, place: Place) -> Cell | None:
+        """The variable that a lambda has a copy of, of which the place is a part."""
+        if not place.path or not str(place.cell).startswith("captured ") or place.frame >= len(self.machine.frames):
+            return None
+        name = str(place.cell).rpartition(" ")[2]
+        found = {each for each in self.machine.frames[place.frame].ir.cells if each.name == name}
+        return found.pop() if len(found) == 1 else None
 
     def _is_array(self, place: Place) -> bool:
         if not place.path:
