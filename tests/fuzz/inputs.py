@@ -10,8 +10,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-from hypothesis import strategies as st
-
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 CORPUS = Path(__file__).parent / "corpus"
 
@@ -186,23 +184,6 @@ class Random:
 
     def number(self, least: int, most: int) -> int:
         return self.random.randint(least, most)
-
-
-class _Drawn:
-    def __init__(self, draw: Any) -> None:
-        self.draw = draw
-
-    def choice(self, among: Sequence[Any]) -> Any:
-        return self.draw(st.sampled_from(among))
-
-    def number(self, least: int, most: int) -> int:
-        return self.draw(st.integers(least, most))  # type: ignore[no-any-return]
-
-
-@st.composite
-def trees(draw: Any) -> dict[str, bytes]:
-    """Draw a tree, as `tree` makes it."""
-    return tree(_Drawn(draw))
 
 
 def tree(chance: Chance) -> dict[str, bytes]:
