@@ -298,7 +298,7 @@ def _sequence(part: Part, passes: Sequence[Pass[Any]], accept: Certainty, tell: 
         anew = {path: replace(project.by_path[path]) for path in unsettled}
         following = replace(part, project=project.replacing(anew), only=frozenset(unsettled))
         more, _, _ = _settled(following, passes, accept, _ignore_progress)
-        result = result.undone({path for path in unsettled & more.changed.keys()}, _UNSETTLED)
+        result = result.undone(unsettled & more.changed.keys(), _UNSETTLED)
     return result
 
 
