@@ -37,6 +37,7 @@ TARGETS = {
     "native": Target(warp="native"),
     "gfx942": Target(archs=("gfx942",)),
     "gfx1100": Target(archs=("gfx1100",)),
+    "newest": Target(archs=("gfx950", "gfx1201"), rocm=(7, 0)),
 }
 
 #: Words in the inputs' comments that must be found again.
