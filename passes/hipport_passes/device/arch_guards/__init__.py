@@ -192,7 +192,12 @@ def _asks_for_device(part: Conditional) -> bool:
 
 def _build_macros(source: Cpp, project: Project) -> Iterator[Finding]:
     """Add one of hipcc's macros to conditions that only a build for PyTorch, or a flag, would make true."""
-    names = [(span, name) for span, name in source.names(_BY_BUILD) if source.directive(span.start)]
+    names = [
+        (span, name)
+        for span, name in source.names(_BY_BUILD)
+        # A definition of nvcc's macro is removed as a whole.
+        if (directive := source.directive(span.start)) and not _DEFINES.match(source.code, directive.start)
+    ]
     if not names or project.union_over(source, includes_pytorch):
         return
     if project.union_over(source, _build_macros_of):
@@ -226,6 +231,8 @@ def _build_macros(source: Cpp, project: Project) -> Iterator[Finding]:
 def _asked_up_to(code: bytes, directive: Span, name: Span) -> int:
     """Return the end of the name in an `#ifdef`, with the ignored text after it, which an `#if` would not accept."""
     rest = code[name.end : directive.end]
+    if rest.count(b'"') % 2 or rest.count(b"'") % 2:
+        return directive.end  # The contents of a literal are blank in the code, and this one has no end.
     return name.end + len(rest.rstrip()) if rest.strip() else name.end
 
 
