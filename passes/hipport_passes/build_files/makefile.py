@@ -258,7 +258,8 @@ class _Script(MakefileFlags):
             message = "make stops here without nvcc, which ROCm does not have: put ifneq ($(USE_HIP),1) around it"
             self._report(line.span, "probe", message)
         if line.kind in ("define", "rule") and _CALLED.search(text) and not _ECHO.match(text):
-            self._report(line.span, "nvcc", "nvcc is called here in a form that hipport does not rewrite")
+            message = "this calls nvcc in a form that hipport does not rewrite; write the call of hipcc by hand"
+            self._report(line.span, "nvcc", message)
         return None
 
     def _read_by_nvcc(self, line: MakeLine) -> Span | None:

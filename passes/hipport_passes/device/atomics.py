@@ -110,7 +110,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
                 yield Finding(span, "overload", message, (need,), creates=(header,))
         if span.start in of_host:
             why, instead = load(_TABLE)["shared"]["why"], load(_TABLE)["shared"]["instead"]
-            message = f"{name.decode()}: {why} (it is allocated {of_host[span.start]}); {instead}"
+            message = f"{name.decode()}: {why} (allocated {of_host[span.start]}); {instead}"
             yield Finding(span, "host_memory", message, certainty=Certainty.MANUAL)
 
 

@@ -169,7 +169,8 @@ def _left_apart(source: Cpp, project: Project) -> Iterator[Finding]:
     """Report the calls of HIP's groups that lanes may make separately."""
     for span, why, ground in _apart(source, project):
         message = (
-            f"lanes of a group do not wait for each other on AMD: make sure that {why}, or take the call out of it"
+            f"lanes of a group do not wait for each other on AMD: make sure that {why}, or move the call out of the "
+            "branch or loop"
             f"{missing((ground,))}"
         )
         yield Finding(span, "apart", message, certainty=Certainty.MANUAL, proof=(ground,))

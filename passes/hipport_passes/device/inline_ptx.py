@@ -202,7 +202,7 @@ def _find(source: Cpp, project: Project) -> Iterator[Finding]:
 def _pasted(source: Cpp) -> Iterator[Finding]:
     for span in pasted_keywords(source) if isinstance(source, Cuda) else ():
         said = source[span].decode(errors="replace")
-        message = f"{said}: this is the word asm, but hipport does not rewrite statements that begin so: write asm"
+        message = f"{said}: it makes the word asm, and hipport does not rewrite such statements; write asm itself"
         yield Finding(span, "unreadable", message, certainty=Certainty.MANUAL)
 
 

@@ -112,7 +112,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
             assumes = outside
         proof = _proof(source, project, span, name, apart.get(span.start))
         if assumes and not missing(proof):
-            reason = "the lanes of its mask are no group of which a distance may not lead out"
+            reason = "the distance may lead out of the lanes of its mask"
             outside_it = Ground(assumes, Scope.GROUP, reason, *grounds.place(source, span.start), proven=False)
             proof = (outside_it, *proof)
         if assumes:
@@ -272,9 +272,9 @@ def assumption(source: Cpp, project: Project, meeting: Meeting, offset: int, whi
     if meeting.kind == "turn":
         return f"{together} (in the same iteration of the loop)"
     if meeting.kind == "far":
-        return f"{together} (which was not followed through so many calls and conditions)"
+        return f"{together} (there are too many calls and conditions to follow)"
     if meeting.other == (source.path, offset):
-        return f"{together} (not through different branches at a time)"
+        return f"{together} (not from different branches at different times)"
     other = project.by_path[meeting.other.path]
     line = other.first.position(other.origin(Span(meeting.other.offset, meeting.other.offset + 1)).start)[0]
     where = f"line {line}" if other.path == source.path else f"{other.path.as_posix()}, line {line}"

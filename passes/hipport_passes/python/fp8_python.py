@@ -32,7 +32,8 @@ _LIMIT = re.compile(r"(?i)max|quant|scale|limit|clamp|range|inf\b")
 # Expressions that this pass wrote.
 _OURS = re.compile(r"\bfloat8_\w+fnuz if [\w.]+\.version\.hip else\b")
 _COMES_IN = (
-    "assumes that its values come from nowhere else (in values from a checkpoint, 0x80 becomes 0 and the scale doubles)"
+    "assumes that all its values are made by this program (in values from a checkpoint, 0x80 becomes 0 and the scale "
+    "doubles)"
 )
 
 

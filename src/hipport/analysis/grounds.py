@@ -247,7 +247,7 @@ def differing(
         assumed = kernels.assumption(function.source, function, size)
         reason = f"it is not shown that {assumed}, as not all launches of {_called(function)} are seen"
         return Ground(claim, who(size)[1], f"{said}: {reason}", *at, proven=False)
-    reason = " ".join(reason.split()) or "where it comes from is not seen"
+    reason = " ".join(reason.split()) or "its origin is not seen"
     reason = reason if len(reason) <= 2 * _QUOTED else reason[: 2 * _QUOTED - 1] + "…"
     behind = f" in line {where[1]}{_of_file(where[0], at[0])}" if where != at else ""
     if _NAME.fullmatch(reason):
@@ -293,7 +293,7 @@ def parted(
     if cause is None:
         reason = "there are too many calls or conditions to follow"
         if meeting.kind != "far":
-            reason = "which side of a macro's choice lanes take is not followed"
+            reason = "hipport does not follow which operand of a macro's `?:` each lane evaluates"
         return Ground(claim, who(size)[1], reason, *at, proven=False)
     function = cause.function
     node = function.body.descendant_for_byte_range(cause.start, cause.end)
@@ -303,9 +303,10 @@ def parted(
         return replace(ground, claim=claim)
     where = place(function.source, cause.start)
     text = quoted(function.source.code[cause.start : cause.end].partition(b"\n")[0])
-    reason = f"which lanes come to it by {text}, line {where[1]}{_of_file(where[0], told_in)}, is not followed"
+    through = f"{text}, line {where[1]}{_of_file(where[0], told_in)}"
+    reason = f"hipport does not follow which lanes reach it through {through}"
     if node is not None and node.type in ("identifier", "field_expression", "subscript_expression"):
-        reason = f"lanes may call different functions by {text}, line {where[1]}{_of_file(where[0], told_in)}"
+        reason = f"lanes may call different functions by {through}"
     return Ground(claim, who(size)[1], reason, *where, proven=False)
 
 

@@ -237,7 +237,7 @@ def _parted(function: Function, kernels: Kernels, waiting: Waiting, widest: int)
                 Span(each.callee.start_byte, each.callee.end_byte),
                 "parted",
                 f"threads of one wavefront may call different functions by `{text}`, and wait at a barrier in each: "
-                "with CUDA they meet there, on AMD the wavefront waits at both, one after the other; let all "
+                "on CUDA they meet there, but an AMD wavefront waits at both, one after the other; let all "
                 f"threads reach one barrier, outside of the called functions{missing(proof)}",
                 certainty=Certainty.MANUAL,
                 proof=proof,
@@ -294,8 +294,8 @@ def _parted(function: Function, kernels: Kernels, waiting: Waiting, widest: int)
                     Span(statement.start_byte, head.end_byte),
                     "parted",
                     f"{unless}threads of one wavefront diverge at `{text}` and wait at different barriers, in lines "
-                    f"{first} and {there}: with CUDA they meet there, on AMD the wavefront waits at both, one after "
-                    "the other; let all threads reach one barrier, with the code around it under the condition"
+                    f"{first} and {there}: on CUDA they meet there, but an AMD wavefront waits at both, one after the "
+                    "other; let all threads reach one barrier, with the code around it under the condition"
                     f"{missing(proof)}",
                     certainty=Certainty.MANUAL,
                     proof=proof,
@@ -348,7 +348,7 @@ def _parted_apart(function: Function, kernels: Kernels, barriers: Sequence[Call]
                 Span(first.node.start_byte, first.node.end_byte),
                 "parted",
                 f"threads of one wavefront diverge at `{text}` and wait at different barriers, in lines {here} and "
-                f"{there}: with CUDA they meet there, on AMD the wavefront waits at both, one after the other; let all "
+                f"{there}: on CUDA they meet there, but an AMD wavefront waits at both, one after the other; let all "
                 f"threads reach one barrier, with the code around it under the condition{missing(proof)}",
                 certainty=Certainty.MANUAL,
                 proof=proof,
@@ -426,7 +426,7 @@ def _parted_by_labels(function: Function, kernels: Kernels, barriers: Sequence[C
             Span(start, leaving[start].end_byte),
             "parted",
             f"threads of one wavefront diverge at this goto and wait at different barriers, in lines {here} and "
-            f"{there}: with CUDA they meet there, on AMD the wavefront waits at both, one after the other; let all "
+            f"{there}: on CUDA they meet there, but an AMD wavefront waits at both, one after the other; let all "
             f"threads reach one barrier{missing(proof)}",
             certainty=Certainty.MANUAL,
             proof=proof,
@@ -461,7 +461,7 @@ def _parted_in_macros(
                 Span(call.node.start_byte, call.node.start_byte + len(call.name)),
                 "parted",
                 f"threads of one wavefront diverge at `{text}` in {call.name.decode()} and wait at a barrier in each "
-                "of its branches: with CUDA they meet there, on AMD the wavefront waits at both, one after the other; "
+                "of its branches: on CUDA they meet there, but an AMD wavefront waits at both, one after the other; "
                 "write one barrier that all threads reach, with the code around it under the condition"
                 f"{missing(proof)}",
                 certainty=Certainty.MANUAL,

@@ -64,7 +64,7 @@ def progress(function: Function, loop: Node, kernels: Kernels, project: Project)
                 yield Finding(
                     head,
                     "flag",
-                    f"warps take turns from the wait for {flag} to where they set their own: two warps share a "
+                    f"warps take turns, from the wait for {flag} to the store of their own flag: two warps share a "
                     "wavefront of 64 lanes, which leaves the loop as a whole, and one may wait for the other; "
                     "assumes that a warp waits only for earlier warps, and that its lanes reach this together",
                     (*edits, *((need,) if need else ())),
