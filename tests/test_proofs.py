@@ -91,7 +91,7 @@ def test_a_collective_under_a_condition_that_is_uniform(reported: tuple[Reported
         (
             "group",
             "the lanes that did not leave by `i >= n` in line 6 reach it together",
-            "those that left the kernel are waited for by nobody",
+            "nothing waits for lanes that have left the kernel",
             6,
         ),
         ("block", "whole blocks begin `k`", "it is a kernel", 3),

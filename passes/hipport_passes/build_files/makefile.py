@@ -123,7 +123,7 @@ def find(source: Makefile, project: Project) -> Iterator[Finding]:
     yield from _run_in_recipes(source, project)
     option = _option(source, project)
     if ported and option is not None:
-        message = "the lines that choose between HIP and CUDA are lost, perhaps in a merge: put back"
+        message = "the lines that choose between HIP and CUDA are missing, perhaps since a merge: restored"
         yield Finding(Span(0, 0), "option", message, (option,))
         option = None
     for stretch in chosen:

@@ -315,7 +315,7 @@ def _collisions(source: Cpp, project: Project) -> Iterator[Finding]:
     spans = [Span(each.start, each.end) for each in every]
     again = dict(opened(source, spans, spans))
     for stretch, edits in again.items():
-        message = "an earlier run left it to HIP, and code was added since: HIP gets it again"
+        message = "an earlier run left it to HIP, and code was added since: it is left to HIP again"
         yield Finding(Span(stretch.start, stretch.start), "defined_twice", message, edits)
     twice = [each for each in every if within(each.start, tuple(again)) or not _unseen(source, each.span.start)]
     for each in twice:

@@ -128,7 +128,7 @@ def _proof(source: Cpp, project: Project, span: Span, name: bytes, apart: Meetin
     """Return the grounds for the helper meaning the same: how lanes reach it, and for which lanes it waits."""
     kernels = Kernels.of(project)
     if not name.endswith(_WAITING):
-        claim = "it is among the lanes that are here, and waits for no others"
+        claim = "it acts on the active lanes, and waits for no others"
         return (Ground(claim, Scope.GROUP, f"{name.decode()} has no mask", *grounds.place(source, span.start)),)
     if apart is not None:
         return (grounds.parted(kernels, source, span.start, apart, LANES, _TOGETHER),)
@@ -157,7 +157,7 @@ def _of_mask(source: Cpp, project: Project, span: Span, name: bytes) -> Iterator
         return
     lanes = (number & _ALL).bit_count()
     which = "all lanes of a warp" if lanes == LANES else f"{lanes} lane{'s' * (lanes != 1)} of a warp"
-    claim = f"it waits for {which}, but for those that have exited"
+    claim = f"it waits for {which}, except those that have exited"
     yield Ground(claim, Scope.WARP if lanes == LANES else Scope.GROUP, f"its mask is {said}", *at)
 
 

@@ -99,8 +99,8 @@ _BY_POINTER = (
     "means the program's warps, which have 32 lanes, write hipport::warp_size there"
 )
 _USED_BY_BOTH = (
-    "warpSize is the wavefront's for some functions that use this one, and 32 for others: take the number of lanes as "
-    "an argument, or write the function twice (hipport::warp_size is 32)"
+    "some callers need the wavefront's size here, and others 32: take the number of lanes as an argument, or write the "
+    "function twice (hipport::warp_size is 32)"
 )
 #: The edits that include hipport's header, and the header.
 _Helper: TypeAlias = tuple[tuple[Edit, ...], NewFile]

@@ -57,7 +57,9 @@ def plan(project: Project, rocm: tuple[int, int] | None = None) -> Plan:
         if not each.rule.endswith(("/archs", "/told"))
     )
     changes += tuple(
-        PlannedChange(each.path, 1, f"not read, so the packages that it needs are not in this plan: {each.why}", True)
+        PlannedChange(
+            each.path, 1, f"this file was not read, so the plan lacks the packages that it needs: {each.why}", True
+        )
         for each in project.skipped
         if each.kind == "refused" and _LISTS.search(each.path.name)
     )
@@ -97,11 +99,11 @@ def _release(found: dict[str, list[PackageMention]], project: Project) -> tuple[
         counted = {each: sum(each in family.releases for family in bound) for each in whole or built}
         best = max(counted, key=lambda each: (counted[each], release(each)))
         names = ", ".join(family.name for family in bound if best in family.releases)
-        return release(best), f"there are builds of {names} for it"
+        return release(best), f"{names} have builds for it"
     if "flash-attn" in found:
-        return release(_FAST), "attention is fastest with it, and nothing found needs an older release"
+        return release(_FAST), "attention is fastest with it, and no package needs an older release"
     if found:
-        return project.target.rocm, "nothing found needs a certain release: keep the installed PyTorch for ROCm"
+        return project.target.rocm, "no package needs a certain release: keep the installed PyTorch for ROCm"
     return project.target.rocm, "plain PyTorch: keep the installed PyTorch for ROCm"
 
 
@@ -112,6 +114,9 @@ def _notes(family: Family, rocm: str, found: dict[str, list[PackageMention]]) ->
         fallback = ", ".join(f"{name}={value}" for name, value in family.fallback.items())
         yield f"{family.name}: no build is known for ROCm {rocm}{'; without it: ' + fallback if fallback else ''}"
     if family.name == "xformers" and conflict(found):
-        yield "xformers: its wheels need a newer PyTorch than those of gsplat and pytorch3d; PyTorch's takes its place"
+        yield (
+            "xformers: its wheels need a newer PyTorch than those of gsplat and pytorch3d; PyTorch's own attention "
+            "replaces it"
+        )
     if family.name == "flash-attn" and release(rocm) >= (7, 0):
         yield "flash-attn: amd-aiter (not the package called aiter) is faster on MI300 with ROCm 7"

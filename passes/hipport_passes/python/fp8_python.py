@@ -92,7 +92,7 @@ def _type(program: PythonProgram, node: cst.Attribute, of: str, name: str, has: 
         return
     message = has.said(f"{of}.{name} → {other} on ROCm: {{archs}} {{have}} FNUZ numbers only; {_COMES_IN}")
     if compared:
-        message += "; this program has to make the value that it is compared with, too"
+        message += "; this program must also make the value that it is compared with"
     yield from _chosen(program, node, f"{of}.{other}", of, "type", message, has)
 
 

@@ -101,7 +101,7 @@ class MemoryAccess:
     def _bound(self, each: Instruction) -> Value:
         (target,) = self._operand(each).targets or (None,)
         if not isinstance(target, Place):
-            return varying("a reference is not followed", each.span)
+            return varying("hipport does not follow this reference", each.span)
         address = self._bound_to(target, each.span)
         cell = self._cell_of(target)
         if address.targets is None and cell is not None and not address.tag:
@@ -110,7 +110,7 @@ class MemoryAccess:
 
     def _bound_to(self, place: Place, span: Span) -> Value:
         slot = self.cells.get((place.frame, place.cell), {}).get(("&",))
-        return slot.value if slot is not None else varying("a reference is not followed", span)
+        return slot.value if slot is not None else varying("hipport does not follow this reference", span)
 
     def _declare(self, each: Instruction) -> None:
         """Begin or end the life of a variable."""
@@ -159,7 +159,7 @@ class MemoryAccess:
         if not bound:
             return part
         held = [lookup(self.cells.get((target.frame, target.cell), {}), target.path) for target in bound]
-        return join(each if each is not None else varying("a reference is not followed") for each in held)
+        return join(each if each is not None else varying("hipport does not follow this reference") for each in held)
 
     def _initialize(self, each: Instruction) -> None:
         """Initialize a member; a reference is bound to its initializer."""
@@ -206,7 +206,7 @@ class MemoryAccess:
             fields = self.machine.program.fields(self.frame.path, value.tag[6:]) or ()
             if each.number < len(fields):
                 return self._part_of(address, fields[each.number][0])
-        return Value(1, why=Reason("a structured binding is not followed", *each.span))
+        return Value(1, why=Reason("hipport does not follow a structured binding", *each.span))
 
     def _cell_of(self, place: Place) -> Cell | None:
         if isinstance(place.cell, str) or place.frame >= len(self.machine.frames):
@@ -284,7 +284,7 @@ class MemoryAccess:
         escaped |= reachable_from(self.cells, value)
         for key in escaped & self.cells.keys():
             slots = self.cells[key]
-            why = Reason("its address is in memory, which any store may mean")
+            why = Reason("its address is in memory, so any store may change it")
             self.cells[key] = {
                 path: Slot(slot.value.at_most(1, why)._replace(low=None, high=None, level=1, why=why), self._given())
                 for path, slot in (slots or {(): Slot(Value(GRID), self._given())}).items()

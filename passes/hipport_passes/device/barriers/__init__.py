@@ -120,7 +120,7 @@ def _parting(function: Function, project: Project, kernels: Kernels, waiting: Wa
             path, line = grounds.place(each.source, finding.span.start)
             reason = next((ground.reason for ground in finding.proof if not ground.proven), "")
             reason = reason or f"see what barriers/{finding.kind} says of line {line} of {path.as_posix()}"
-            claim = "all threads of a block meet at it"
+            claim = "all threads of a block reach it together"
             yield Ground(claim, Scope.BLOCK, reason, path, line, finding.certainty is Certainty.SAFE)
         callers = dict.fromkeys(caller for caller, _ in kernels.called_at(each))
         open_ += [caller for caller in callers if caller not in seen]
@@ -201,11 +201,7 @@ def _votes(source: Cpp, project: Project, kernels: Kernels) -> Iterator[Finding]
                 f"{uses[span].decode()} → {helper.decode()}, which counts the active threads: {why}",
                 (Edit(span, helper), *((need,) if need else ())),
                 creates=(header,),
-                proof=(
-                    Ground(
-                        "it counts the threads that are there", Scope.BLOCK, why, *grounds.place(source, span.start)
-                    ),
-                ),
+                proof=(Ground("it counts the active threads", Scope.BLOCK, why, *grounds.place(source, span.start)),),
             )
 
 
@@ -278,13 +274,13 @@ def _parted(function: Function, kernels: Kernels, waiting: Waiting, widest: int)
             proof = (grounds.differing(kernels, function, condition.expression, widest, shown=bool(unless)),)
             if edits:
                 here = grounds.place(function.source, statement.start_byte)
-                claim = "each thread does the same between the same barriers"
-                same = f"both branches of `if ({text})` have as many barriers, and are divided at them"
+                claim = "each thread executes the same code between the same barriers"
+                same = f"both branches of `if ({text})` have the same number of barriers, and are divided there"
                 yield Finding(
                     Span(statement.start_byte, head.end_byte),
                     "parted",
-                    f"one barrier for both branches of `if ({text})`: {unless}a wavefront with threads in both waits "
-                    "twice",
+                    f"one barrier for both branches of `if ({text})`: {unless}an AMD wavefront with threads in both "
+                    "would wait twice",
                     edits,
                     proof=(Ground(claim, Scope.BLOCK, same, *here),),
                 )
@@ -361,8 +357,8 @@ def _not_compared(barrier: Call) -> Finding:
     return Finding(
         Span(barrier.node.start_byte, barrier.node.end_byte),
         "parted",
-        "there are too many barriers under conditions to compare each pair: make sure that threads of one "
-        f"wavefront do not diverge at a condition and wait at different barriers{missing(proof)}",
+        "too many barriers under conditions to compare each pair: make sure that threads of one wavefront do not "
+        "diverge at a condition and wait at different barriers{missing(proof)}",
         certainty=Certainty.MANUAL,
         proof=proof,
     )
@@ -373,7 +369,7 @@ def _unproven(barrier: Call, reason: str) -> tuple[Ground, ...]:
     condition.
     """
     where = grounds.place(barrier.function.source, barrier.node.start_byte)
-    return (Ground("all threads of a block meet at it", Scope.BLOCK, reason, *where, proven=False),)
+    return (Ground("all threads of a block reach it together", Scope.BLOCK, reason, *where, proven=False),)
 
 
 def _way(condition: Condition) -> tuple[int, bool | None]:

@@ -107,7 +107,7 @@ def _why(kernels: Kernels, function: Function, barrier: Call, found: _Parting, w
         return (grounds.differing(kernels, *found.at, widest, shown=bool(found.unless)),)
     reason = f"lanes may disagree on {grounds.quoted(found.text)}, which a macro asks"
     where = grounds.place(function.source, barrier.node.start_byte)
-    return (Ground("all lanes of a wavefront come in each iteration", Scope.WARP, reason, *where, proven=False),)
+    return (Ground("all lanes of a wavefront reach it in each iteration", Scope.WARP, reason, *where, proven=False),)
 
 
 def _skips(

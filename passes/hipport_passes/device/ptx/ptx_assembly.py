@@ -331,7 +331,7 @@ class _Parser:
             value = Placeholder(int(token))
         elif kind == "symbol":
             if token not in self.symbols:
-                raise Unparsed(f"at %[{token.decode()}], which is no operand's name")
+                raise Unparsed(f"at %[{token.decode()}], which names no operand")
             value = Placeholder(self.symbols.index(token))
         elif kind == "hole":
             value = Hole(int(token))

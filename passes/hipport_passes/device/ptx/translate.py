@@ -541,7 +541,7 @@ def _bracketed(expression: bytes) -> bytes:
 
 def _literal(text: bytes, kind: bytes) -> bytes:
     if kind == b"address":
-        raise Untranslated("unknown", "hipport does not know a number as an address")
+        raise Untranslated("unknown", "hipport does not support a number as an address")
     if kind == b"pred":
         return b"false" if text.strip(b"()") == b"0" else b"true"
     if text.startswith(b"-") and BITS.get(kind, 32) < 32:

@@ -159,7 +159,7 @@ def _of_a_warp(
 ) -> tuple[str, tuple[Edit, ...]]:
     """Return why warps cannot pass one by one from a loop to the place where a flag is set, or the edits."""
     if b"hipport::native::" in function.text(function.body):
-        return "the whole wavefront is the warp here, and its lanes set flags of their own", ()
+        return "this code uses the whole wavefront as a warp, and its lanes set flags of their own", ()
     if any(TURNS.search(function.text(each.statement).partition(b"{")[0]) for each in function.conditions(loop)):
         return "", ()
     if kernels.agreement(function, index) < 32:

@@ -157,7 +157,8 @@ def by_warps(function: Function, first: Node, last: Node, kernels: Kernels) -> t
     names = set(NAME.findall(texts.pop()))
     for each in function.locals.assignments:
         if each.variable.name in names and section.start <= each.node.start_byte < section.end:
-            return f"{each.variable.name.decode()}, by which a lane takes it for others, changes in between", ()
+            name = each.variable.name.decode()
+            return f"{name}, which selects the lane that takes it for others, changes in between", ()
     why = fixed(function, statements, kernels, BLOCK_TOGETHER) or used_behind(function, section, last)
     return (why, ()) if why else ("", in_turns(source, first, last, b"warp_by_warp"))
 
