@@ -344,7 +344,7 @@ def _manual(span: Span, name: bytes, row: NameRow) -> Finding:
     return Finding(
         span,
         "too_new",
-        f"{name.decode()} ({row.hip} in HIP): it came with ROCm {release}; give --rocm {release}, or do without it",
+        f"{name.decode()} ({row.hip} in HIP): it is new in ROCm {release}; pass --rocm {release}, or do without it",
         certainty=Certainty.MANUAL,
     )
 

@@ -15,7 +15,7 @@ from hipport_passes.packages import recipes as table
 from hipport_passes.packages import requirements
 from hipport_passes.packages.asking import Asking
 from hipport_passes.packages.family_mentions import found_families
-from hipport_passes.packages.install_steps import ByHand, Steps, conflict
+from hipport_passes.packages.install_steps import ByHand, InstallSteps, conflict
 from hipport_passes.packages.recipes import Family, release
 
 # Files whose packages are part of a plan.
@@ -46,7 +46,7 @@ def plan(project: Project, rocm: tuple[int, int] | None = None) -> Plan:
         environment |= family.environment
     notes = [note for family in families for note in _notes(family, name, found)]
     by_hand = ByHand(Asking(ported.project))
-    steps = tuple(Steps(project, ported, found, by_hand).all(separate, index.url, name))
+    steps = tuple(InstallSteps(project, ported, found, by_hand).all(separate, index.url, name))
     if any(command.startswith("conda ") for step in steps for command in step.commands):
         notes.append(
             "conda packages may require conda's own PyTorch: the script keeps it out, and stops where a package insists"

@@ -10,7 +10,7 @@ from pathlib import Path
 from hipport.core.edits import Edit, Span
 from hipport.core.finding import Certainty
 from hipport.core.tables import load
-from hipport.syntax.cmake_script import CMake, CMakeCommand, Expression
+from hipport.syntax.cmake_script import CMake, CMakeCommand, GeneratorExpression
 from hipport_passes.build_files.build_scripts.cmake_branches import BranchSaid
 from hipport_passes.build_files.build_scripts.cmake_trees import PACKAGES, Tree, links, text
 from hipport_passes.build_files.nvcc_flags import library
@@ -150,7 +150,7 @@ class Libraries:
     def _chosen(self, command: CMakeCommand, span: Span) -> bool:
         """Return whether a place is in a generator expression that asks for HIP."""
 
-        def around(expressions: Sequence[Expression]) -> Iterator[Expression]:
+        def around(expressions: Sequence[GeneratorExpression]) -> Iterator[GeneratorExpression]:
             for each in expressions:
                 if each.span.start <= span.start < each.span.end:
                     yield each
