@@ -149,7 +149,7 @@ def _types(source: Cpp, project: Project, has: Formats) -> Iterator[Finding]:
     release = TABLE["since"][has.shared]
     if any(each.decode() in TABLE["names"] for _, each in uses) and project.target.rocm < _release(release):
         new = _new(name, has.shared)
-        message = f"{name.decode()}: {new} came with ROCm {release}; give --rocm {release}, or do without it"
+        message = f"{name.decode()}: {new} is new in ROCm {release}; pass --rocm {release}, or do without it"
         yield Finding(first, "too_new", message, certainty=Certainty.MANUAL)
         return
     edits = [Edit(span, _new(each, has.shared).encode()) for span, each in uses]
