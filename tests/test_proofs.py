@@ -108,7 +108,7 @@ def test_a_collective_in_a_function_of_another_file_has_the_conditions_of_its_ca
         ("all lanes of a warp agree on `warp == 1`", 9),
         ("the lanes that do not leave at `i >= n` in line 6 reach it together", 6),
     ]
-    assert "`threadIdx.x` counts so" in ways[0].reason and "256 × 1 × 1 threads" in ways[0].reason
+    assert "the same result, in blocks of 256 × 1 × 1 threads" in ways[0].reason
     (called,) = (each for each in found.proof if each.claim == "threads that reach a call of `sum` reach it")
     assert called.reason == "1 call of it is seen, in the code of 1 kernel"
 
@@ -140,7 +140,7 @@ def test_a_place_where_nothing_changes(tree: Path) -> None:
     assert kept.name == "the barrier `__syncthreads()`" and all(each.proven for each in kept.proof)
     uniform = kept.proof[0]
     assert (uniform.scope, uniform.claim) == (Scope.BLOCK, "all threads of a block agree on `blockIdx.x < 3`")
-    assert uniform.reason == "`blockIdx.x` is one for a block"
+    assert uniform.reason == "`blockIdx.x` is the same in a block"
     assert not hipport.explain_place(tree / "k.cu", 13).grounds
 
 
