@@ -199,8 +199,8 @@ def expected(each: Pass[Any], fixture: Fixture) -> None:
 
 def _difference(made: bytes, stated: bytes) -> str:
     """Return the difference as a patch, because an assertion outside of a test module does not show it."""
-    lines = [each.decode("utf-8", "replace").splitlines() for each in (stated, made)]
-    return "\n".join(difflib.unified_diff(*lines, "the fixture", "the result of the pass", lineterm=""))
+    was, now = stated.decode("utf-8", "replace").splitlines(), made.decode("utf-8", "replace").splitlines()
+    return "\n".join(difflib.unified_diff(was, now, "the fixture", "the result of the pass", lineterm=""))
 
 
 def converges(each: Pass[Any], fixture: Fixture) -> None:
