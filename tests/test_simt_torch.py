@@ -358,7 +358,7 @@ def test_a_unit_that_needs_more_of_pytorch_gets_all_its_headers(
         torch=SimpleNamespace(include=Path("/torch")),
         places=SourcePlaces(tmp_path),
     )
-    unit = torch_units.Unit(tmp_path / "x.cpp", device, (), tmp_path, "x")
+    unit = torch_units.TorchUnit(tmp_path / "x.cpp", device, (), tmp_path, "x")
     made = torch_units.UnitCompiler.compile(cast(torch_units.UnitCompiler, compiler), unit)
     assert [command[0] for command in commands] == tries
     assert made.path.exists() == (tries[-1] == "whole") and bool(made.messages) == (tries[-1] != "whole")

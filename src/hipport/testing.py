@@ -21,6 +21,7 @@ Use it for your own passes:
 
 from __future__ import annotations
 
+import difflib
 import functools
 import itertools
 import re
@@ -187,14 +188,21 @@ def port(
 def expected(each: Pass[Any], fixture: Fixture) -> None:
     """The text and the findings are those of the fixture."""
     ported = _ported(each, fixture)
-    assert _text(ported) == fixture.after
+    text = _text(ported)
+    assert text == fixture.after, _difference(text, fixture.after)
     found = [(_place(reported), reported.message) for reported in ported.reported]
     stated = [(place, part) for place, part in (_stated(line) for line in fixture.findings)]
     assert [place for place, _ in found] == [place for place, _ in stated], "\n".join(
         f"{place} {message}" for place, message in found
     )
     for (_, message), (_, part) in zip(found, stated, strict=True):
-        assert part in message
+        assert part in message, f"the fixture states `{part}`, but the message is `{message}`"
+
+
+def _difference(made: bytes, stated: bytes) -> str:
+    """Return the difference as a patch, because an assertion outside of a test module does not show it."""
+    was, now = stated.decode("utf-8", "replace").splitlines(), made.decode("utf-8", "replace").splitlines()
+    return "\n".join(difflib.unified_diff(was, now, "the fixture", "the result of the pass", lineterm=""))
 
 
 def converges(each: Pass[Any], fixture: Fixture) -> None:

@@ -98,8 +98,8 @@ def _in_code(source: Cpp, span: Span) -> Iterator[Finding]:
         yield Finding(
             compared[0],
             "value",
-            f"{written} → {compared[1].decode()}, as for every NVIDIA GPU since compute capability 5.0; assumes "
-            "that code which is right for all of them is right for AMD",
+            f"{written} → {compared[1].decode()}, as for every NVIDIA GPU since compute capability 5.0; assumes that "
+            "code for all of these GPUs is right for AMD",
             (Edit(*compared),),
             Certainty.REVIEW,
         )
@@ -109,8 +109,8 @@ def _in_code(source: Cpp, span: Span) -> Iterator[Finding]:
         yield Finding(
             condition,
             "assertion",
-            "holds on AMD, which has other architectures; assumes that code which needs that architecture is "
-            "ported or reported",
+            "the assertion is about NVIDIA's architectures, so it is true on AMD; assumes that code for that "
+            "architecture is ported or reported",
             (Edit(condition, b"true"),),
             Certainty.REVIEW,
         )
@@ -224,7 +224,7 @@ def _build_macros(source: Cpp, project: Project) -> Iterator[Finding]:
             continue
         done = end
         new %= (b"defined(" + name + b")", b"defined(__HIPCC__)")
-        message = f"{name.decode()} is defined by a build; hipcc defines __HIPCC__"
+        message = f"only some builds define {name.decode()}; hipcc always defines __HIPCC__"
         yield Finding(span, "build_macro", message, (Edit(Span(start, end), new),))
 
 

@@ -113,8 +113,8 @@ def _asked_for_both(source: Cpp, project: Project) -> Iterator[Finding]:
     if both:
         more = f" (and {len(both) - 1} more in this file)" if len(both) > 1 else ""
         message = (
-            f"at::cuda::warp_size(){more} is the wavefront's size, and this comes to kernels of the whole wavefront "
-            "and to others of 32 lanes: give each kind the size that it needs (hipport::warp_size is 32)"
+            f"at::cuda::warp_size(){more} is the wavefront's size, and it reaches kernels of the whole wavefront and "
+            "kernels of 32 lanes: give each kind the size that it needs (hipport::warp_size is 32)"
         )
         yield Finding(both[0], "mixed", message, certainty=Certainty.MANUAL)
 
