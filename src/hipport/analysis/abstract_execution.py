@@ -57,49 +57,8 @@ from hipport.analysis.uniform_values import (
 
 #: Limits: how deep calls are followed, the sets of arguments for one function, the visits of one block.
 _DEEPEST, _MOST_RUNS, _MOST_VISITS = 24, 24, 64
-#: The block of a definition that was made before the function was entered.
-_AT_ENTRY = -4
-#: The number of different inputs of a function of which numbers are kept.
-_MOST_EXACT = 16
 #: How often a recursive function is run until its result agrees with the assumed one.
 _MOST_TURNS = 8
-
-
-def _as_entered(cells: Cells, depth: int) -> Cells:
-    """Return the variables of callers with their definitions numbered, so that calls in other places are equal."""
-    entered: Cells = {}
-    for key, parts in cells.items():
-        if key[0] >= depth:
-            entered[key] = parts
-            continue
-        numbers: dict[tuple[int, int, int], int] = {}
-        entered[key] = {
-            path: Slot(parts[path].value, (depth, _AT_ENTRY, numbers.setdefault(parts[path].given, len(numbers))))
-            for path in sorted(parts)
-        }
-    return entered
-
-
-def _as_before(after: Cells, entered: Cells, before: Cells) -> Cells:
-    """Return the variables after a call with the definitions that they had before it, where it left them."""
-    restored: Cells = {}
-    for key, parts in after.items():
-        was = entered.get(key, {})
-        given = {slot.given: before[key][path].given for path, slot in was.items()}
-        restored[key] = {
-            path: before[key][path] if was.get(path) == slot else slot._replace(given=given.get(slot.given, slot.given))
-            for path, slot in parts.items()
-        }
-    return restored
-
-
-def _memory(cells: Cells, alone: bool) -> frozenset[object]:
-    """The content of variables, to compare; without their places if it has no targets."""
-    return frozenset(
-        (number if alone else (of, number), path, slot.value, () if alone else slot.given)
-        for (of, number), parts in cells.items()
-        for path, slot in parts.items()
-    )
 
 
 @dataclass
@@ -196,21 +155,15 @@ class AbstractExecution:
         cells = {each: cells[each] for each in reached}
         alone = start.closure is None and all(key[0] == depth for key in reached)
         alone = alone and not any(slot.value.targets for key in reached for slot in cells[key].values())
-        before = cells
-        cells = _as_entered(cells, depth)
+        memory = frozenset(
+            (number if alone else (of, number), path, slot.value, () if alone else slot.given)
+            for of, number in reached
+            for path, slot in cells[of, number].items()
+        )
         # A value without targets is the same at every depth of calls.
-        called = (start.control.level, start.closure, len(start.arguments), start.blocks.shapes)
-        how = (id(ir), None if alone else depth, called)
-        known = (how, _memory(cells, alone))
+        how = (start.control.level, start.closure, len(start.arguments), start.blocks.shapes)
+        known = (id(ir), None if alone else depth, memory, how)
         found = self._known.get(known)
-        if found is None and self._runs.get(id(ir), 0) >= _MOST_EXACT:
-            # Further calls differ in their numbers: one without numbers stands for them.
-            cells = {
-                key: {path: slot._replace(value=slot.value.without_numbers()) for path, slot in parts.items()}
-                for key, parts in cells.items()
-            }
-            known = (how, _memory(cells, alone))
-            found = self._known.get(known)
         if found is not None:
             outcome, assumed = found
             # Another kernel that reaches it makes the same assumptions about its own blocks.
@@ -231,7 +184,7 @@ class AbstractExecution:
             self._keep.append(ir)
             self._known[known] = outcome, tuple(dict.fromkeys(self._assumed[mark:]))
             self._order.append(known)
-        return outcome._replace(cells=updated(start.cells, _as_before(outcome.cells, cells, before)))
+        return outcome._replace(cells=updated(start.cells, outcome.cells))
 
     def _parameters(self, ir: DeviceIR, start: Start) -> Cells:
         """Return the variables at the entry of a function: its parameters, and all others that exist."""
@@ -405,11 +358,9 @@ class _Activation(AbstractCalls):
         # The variables of the function no longer exist.
         kept = {
             key: slots
-            if all(slot.given[0] < self.depth or slot.given[1] == _AT_ENTRY for slot in slots.values())
+            if all(slot.given[0] < self.depth for slot in slots.values())
             else {
-                path: slot
-                if slot.given[0] < self.depth or slot.given[1] == _AT_ENTRY
-                else Slot(slot.value, (self.depth, -3, 0))
+                path: slot if slot.given[0] < self.depth else Slot(slot.value, (self.depth, -3, 0))
                 for path, slot in slots.items()
             }
             for key, slots in last.items()
