@@ -41,6 +41,7 @@ class ThreadSets:
         self._sets: dict[int, int] = {}
         self._sides: dict[tuple[int, bool], int] = {}
         self._meets: dict[tuple[int, int], bool] = {}
+        self._conditions: dict[int, list[tuple[int, bool]]] = {}
         self._predecessors: dict[int, list[int]] = {}
         for block in flow.order:
             for to in dict.fromkeys(whole.blocks[block].successors):
@@ -66,6 +67,11 @@ class ThreadSets:
 
     def conditions(self, block: int) -> list[tuple[int, bool]]:
         """Return the conditions on which a block is control dependent, each with its value there."""
+        if block not in self._conditions:
+            self._conditions[block] = self._find_conditions(block)
+        return self._conditions[block]
+
+    def _find_conditions(self, block: int) -> list[tuple[int, bool]]:
         found = []
         for each in (block, *self._flow.dominators(block)):
             before = self._predecessors.get(each, [])

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from enum import Enum
+from functools import lru_cache
 from typing import NamedTuple
 
 from hipport.analysis.block_shapes import BlockShape
@@ -122,6 +123,7 @@ class Blocks(NamedTuple):
     assume: Callable[[Numbering, int], None] | None
 
 
+@lru_cache(maxsize=1 << 13)
 def constant(number: int) -> Value:
     """Return a number that is the same everywhere."""
     return Value(GRID, number, number, divisor=min(_power_in(number) or BLOCK, BLOCK))

@@ -65,11 +65,12 @@ def in_turns(function: Function, kernels: Kernels, waiting: Waiting, widest: int
             found = next(skips, None)
             behind: Call | None = None
             if found is None:
-                found = next(_leaves(function, kernels, barrier, loop, widest), None)
-                if found is None:
-                    continue
+                # Whether a barrier follows is seen in the text; whether lanes leave apart takes an analysis of values.
                 behind = next(_behind(function, kernels, waiting, loop, barriers, _CALLERS), None)
                 if behind is None:
+                    continue
+                found = next(_leaves(function, kernels, barrier, loop, widest), None)
+                if found is None:
                     continue
             if found.key in told:
                 continue
