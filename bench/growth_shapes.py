@@ -20,7 +20,9 @@ def methods_of_one_name(count: int) -> dict[str, bytes]:
         for i in range(count)
     )
     calls = b"".join(b"  C%d c%d{n}; v += c%d.get(v);\n" % (i, i, i) for i in range(count))
-    return {"a.cu": b"%b__global__ void k(int *p, int n) { int v = p[threadIdx.x];\n%b  p[0] = v; }\n" % (classes, calls)}
+    return {
+        "a.cu": b"%b__global__ void k(int *p, int n) { int v = p[threadIdx.x];\n%b  p[0] = v; }\n" % (classes, calls)
+    }
 
 
 def guarded_functions(count: int) -> dict[str, bytes]:
@@ -74,7 +76,8 @@ def atomics_apart(count: int) -> dict[str, bytes]:
     return {
         "a.cu": b"".join(
             b"__global__ void k%d(float *p, float v) { atomicAdd(p + threadIdx.x, v); }\n"
-            b"void l%d() { float *p; cudaMallocManaged(&p, 1024); k%d<<<1, 256>>>(p, 1.0f); cudaFree(p); }\n" % (i, i, i)
+            b"void l%d() { float *p; cudaMallocManaged(&p, 1024); k%d<<<1, 256>>>(p, 1.0f); cudaFree(p); }\n"
+            % (i, i, i)
             for i in range(count)
         )
     }
@@ -82,7 +85,9 @@ def atomics_apart(count: int) -> dict[str, bytes]:
 
 def namespaces(count: int) -> dict[str, bytes]:
     """Make namespaces within namespaces, with a device function in each."""
-    inside = b"".join(b"namespace n%d {\n__device__ int f%d(int v) { %b; return v; }\n" % (i, i, _SHUFFLE) for i in range(count))
+    inside = b"".join(
+        b"namespace n%d {\n__device__ int f%d(int v) { %b; return v; }\n" % (i, i, _SHUFFLE) for i in range(count)
+    )
     return {"a.cu": b"%b%b\n" % (inside, b"}" * count)}
 
 
@@ -147,7 +152,8 @@ def float_vectors(count: int) -> dict[str, bytes]:
 def includes(count: int) -> dict[str, bytes]:
     """Make a file that includes many headers, each of which includes the first."""
     files = {
-        f"h{i}.cuh": b'#pragma once\n#include "h0.cuh"\n__device__ inline int f%d(int v) { return sum(v) + %d; }\n' % (i, i)
+        f"h{i}.cuh": b'#pragma once\n#include "h0.cuh"\n__device__ inline int f%d(int v) { return sum(v) + %d; }\n'
+        % (i, i)
         for i in range(1, count)
     }
     files["h0.cuh"] = b"#pragma once\n__device__ inline int sum(int v) { %b; return v; }\n" % _SHUFFLE
@@ -162,7 +168,10 @@ def includes(count: int) -> dict[str, bytes]:
 
 def flags(count: int) -> dict[str, bytes]:
     """Make a setup.py that appends to its flags again and again."""
-    lines = b"".join(b"nvcc_flags.append('-DX%d')\nnvcc_flags += ['-gencode', 'arch=compute_%d,code=sm_%d']\n" % (i, i, i) for i in range(count))
+    lines = b"".join(
+        b"nvcc_flags.append('-DX%d')\nnvcc_flags += ['-gencode', 'arch=compute_%d,code=sm_%d']\n" % (i, i, i)
+        for i in range(count)
+    )
     return {
         "setup.py": _SETUP + b"nvcc_flags = ['-O3']\n%bsetup(ext_modules=[CUDAExtension('a', ['a.cu'],"
         b" extra_compile_args={'nvcc': nvcc_flags})], cmdclass={'build_ext': BuildExtension})\n" % lines
@@ -172,7 +181,8 @@ def flags(count: int) -> dict[str, bytes]:
 def images(count: int) -> dict[str, bytes]:
     """Make a Dockerfile of many steps."""
     lines = b"".join(
-        b"ENV V%d=/usr/local/cuda/lib%d\nRUN pip install cupy-cuda12x==%d && nvcc -arch=sm_70 -o x%d a.cu\n" % (i, i, i, i)
+        b"ENV V%d=/usr/local/cuda/lib%d\nRUN pip install cupy-cuda12x==%d && nvcc -arch=sm_70 -o x%d a.cu\n"
+        % (i, i, i, i)
         for i in range(count)
     )
     return {"Dockerfile": b"FROM nvidia/cuda:12.1.0-devel-ubuntu22.04\n" + lines}
@@ -181,8 +191,8 @@ def images(count: int) -> dict[str, bytes]:
 def stages(count: int) -> dict[str, bytes]:
     """Make a Dockerfile of many stages, each of which copies from the one before."""
     lines = b"".join(
-        b"FROM nvidia/cuda:12.1.0-devel-ubuntu22.04 AS s%d\nCOPY --from=s%d /a /a\nRUN apt-get install -y cuda-toolkit-12-1\n"
-        % (i + 1, i)
+        b"FROM nvidia/cuda:12.1.0-devel-ubuntu22.04 AS s%d\nCOPY --from=s%d /a /a\n"
+        b"RUN apt-get install -y cuda-toolkit-12-1\n" % (i + 1, i)
         for i in range(count)
     )
     return {"Dockerfile": b"FROM nvidia/cuda:12.1.0-devel-ubuntu22.04 AS s0\n" + lines}
@@ -220,7 +230,9 @@ def members(count: int) -> dict[str, bytes]:
     """Make a class of many members, and a kernel that reads each."""
     fields = b"".join(b"  int m%d; float *q%d;\n" % (i, i) for i in range(count))
     reads = b"".join(b"  if (a.m%d > v) a.q%d[threadIdx.x] += v;\n" % (i, i) for i in range(count))
-    return {"a.cu": b"struct A {\n%b};\n__global__ void k(A a) { int v = a.m0;\n%b  %b; }\n" % (fields, reads, _SHUFFLE)}
+    return {
+        "a.cu": b"struct A {\n%b};\n__global__ void k(A a) { int v = a.m0;\n%b  %b; }\n" % (fields, reads, _SHUFFLE)
+    }
 
 
 def variables(count: int) -> dict[str, bytes]:
@@ -251,7 +263,9 @@ def tables(count: int) -> dict[str, bytes]:
 def instances(count: int) -> dict[str, bytes]:
     """Make explicit instances of one kernel template, and a switch that launches each."""
     made = b"".join(b"template __global__ void k<float, %d>(float *, int);\n" % i for i in range(count))
-    launches = b"".join(b"    case %d: k<float, %d><<<n / 256, 256, 0, s>>>(p, n); break;\n" % (i, i) for i in range(count))
+    launches = b"".join(
+        b"    case %d: k<float, %d><<<n / 256, 256, 0, s>>>(p, n); break;\n" % (i, i) for i in range(count)
+    )
     return {
         "a.cu": b"template <typename T, int N> __global__ void k(T *p, int n) { T v = p[threadIdx.x]; %b; p[N] = v; }\n"
         b"%bvoid run(float *p, int n, int d, cudaStream_t s) {\n  switch (d) {\n%b  }\n}\n" % (_SHUFFLE, made, launches)
@@ -261,7 +275,8 @@ def instances(count: int) -> dict[str, bytes]:
 def assembly(count: int) -> dict[str, bytes]:
     """Make PTX instructions in one kernel."""
     lines = b"".join(
-        b'  asm volatile("mad.lo.u32 %%0, %%1, %%2, %%0;" : "+r"(v) : "r"(p[%d]), "r"(%d));\n' % (i, i) for i in range(count)
+        b'  asm volatile("mad.lo.u32 %%0, %%1, %%2, %%0;" : "+r"(v) : "r"(p[%d]), "r"(%d));\n' % (i, i)
+        for i in range(count)
     )
     return {"a.cu": b"__global__ void k(unsigned *p) { unsigned v = 0;\n%b  p[0] = v; }\n" % lines}
 
@@ -285,13 +300,17 @@ def unrolled(count: int) -> dict[str, bytes]:
 
 def gotos(count: int) -> dict[str, bytes]:
     """Make labels and jumps between them."""
-    lines = b"".join(b"  if (v == %d) goto l%d;\n  v += %d;\nl%d:\n  %b;\n" % (i, i, i, i, _SHUFFLE) for i in range(count))
+    lines = b"".join(
+        b"  if (v == %d) goto l%d;\n  v += %d;\nl%d:\n  %b;\n" % (i, i, i, i, _SHUFFLE) for i in range(count)
+    )
     return {"a.cu": b"__global__ void k(int *p) { int v = p[0];\n%b  p[0] = v; }\n" % lines}
 
 
 def waits(count: int) -> dict[str, bytes]:
     """Make loops that wait for flags, one after the other."""
-    lines = b"".join(b"  while (f[%d] == 0) {}\n  if (threadIdx.x == %d) f[%d] = 1;\n" % (i, i % 32, i) for i in range(count))
+    lines = b"".join(
+        b"  while (f[%d] == 0) {}\n  if (threadIdx.x == %d) f[%d] = 1;\n" % (i, i % 32, i) for i in range(count)
+    )
     return {"a.cu": b"__global__ void k(volatile int *f) {\n%b}\n" % lines}
 
 
@@ -304,7 +323,8 @@ def nested_loops(count: int) -> dict[str, bytes]:
     )
     declared = b" ".join(b"int v%d = p[%d];" % (i, i) for i in range(8))
     return {
-        "a.cu": b"__global__ void k(int *p, int n) { %b\n%b  p[0] = __shfl_xor_sync(~0u, v0, 1); }\n" % (declared, lines)
+        "a.cu": b"__global__ void k(int *p, int n) { %b\n%b  p[0] = __shfl_xor_sync(~0u, v0, 1); }\n"
+        % (declared, lines)
     }
 
 
@@ -332,16 +352,19 @@ def python_devices(count: int) -> dict[str, bytes]:
 
 def python_branches(count: int) -> dict[str, bytes]:
     """Make one chain of `elif` on a capability."""
-    lines = b"".join(b"elif c == (%d, %d):\n    name = 'sm_%d%d'\n" % (i // 10, i % 10, i // 10, i % 10) for i in range(count))
+    lines = b"".join(
+        b"elif c == (%d, %d):\n    name = 'sm_%d%d'\n" % (i // 10, i % 10, i // 10, i % 10) for i in range(count)
+    )
     return {
-        "a.py": b"import torch\nc = torch.cuda.get_device_capability()\nif c is None:\n    name = ''\n%bprint(name)\n" % lines
+        "a.py": b"import torch\nc = torch.cuda.get_device_capability()\nif c is None:\n    name = ''\n%bprint(name)\n"
+        % lines
     }
 
 
 def python_classes(count: int) -> dict[str, bytes]:
     """Make classes of a Python module, each derived from the one before, with attributes."""
     return {
-        "a.py": b"import torch\nclass C0:\n    num_warps = 32\n    def size(self):\n        return self.num_warps * 32\n"
+        "a.py": b"import torch\nclass C0:\n    num_warps = 32\n    def size(self):\n        return self.num_warps\n"
         + b"".join(
             b"class C%d(C%d):\n    num_warps = %d\n    def size(self):\n        self.n = torch.cuda.device_count()\n"
             b"        return super().size() + self.n\n" % (i + 1, i, i)
@@ -370,8 +393,8 @@ def cmake_branches(count: int) -> dict[str, bytes]:
         for i in range(count)
     )
     return {
-        "CMakeLists.txt": b"project(x LANGUAGES CXX CUDA)\nif(NOT ARCH)\n  set(ARCH a0)\n%bendif()\nadd_library(a a.cu)\n"
-        % lines
+        "CMakeLists.txt": b"project(x LANGUAGES CXX CUDA)\nif(NOT ARCH)\n  set(ARCH a0)\n%bendif()\n"
+        b"add_library(a a.cu)\n" % lines
     }
 
 
@@ -401,7 +424,8 @@ def workflow(count: int) -> dict[str, bytes]:
 def shell_cases(count: int) -> dict[str, bytes]:
     """Make one `case` of a shell script, and a here-document in each branch."""
     lines = b"".join(
-        b"a%d)\nexport CUDA_VISIBLE_DEVICES=%d\ncat <<EOF > x%d\nnvcc $F\nEOF\nnvcc -arch=sm_70 -o x%d a.cu\n;;\n" % (i, i, i, i)
+        b"a%d)\nexport CUDA_VISIBLE_DEVICES=%d\ncat <<EOF > x%d\nnvcc $F\nEOF\nnvcc -arch=sm_70 -o x%d a.cu\n;;\n"
+        % (i, i, i, i)
         for i in range(count)
     )
     return {"build.sh": b'#!/bin/bash\ncase "$1" in\n%besac\n' % lines}
@@ -415,7 +439,11 @@ def notebook(count: int) -> dict[str, bytes]:
             "execution_count": None,
             "metadata": {},
             "outputs": [],
-            "source": [f"!nvidia-smi -i {i}\n", f"x{i} = torch.zeros({i}, device='cuda')\n", "torch.cuda.empty_cache()\n"],
+            "source": [
+                f"!nvidia-smi -i {i}\n",
+                f"x{i} = torch.zeros({i}, device='cuda')\n",
+                "torch.cuda.empty_cache()\n",
+            ],
         }
         for i in range(count)
     ]
@@ -426,7 +454,11 @@ def notebook(count: int) -> dict[str, bytes]:
 
 def requirements(count: int) -> dict[str, bytes]:
     """Make a list of requirements."""
-    return {"requirements.txt": b"".join(b"cupy-cuda12x==%d\nnvidia-cublas-cu12==%d\npackage%d>=1\n" % (i, i, i) for i in range(count))}
+    return {
+        "requirements.txt": b"".join(
+            b"cupy-cuda12x==%d\nnvidia-cublas-cu12==%d\npackage%d>=1\n" % (i, i, i) for i in range(count)
+        )
+    }
 
 
 def readme(count: int) -> dict[str, bytes]:

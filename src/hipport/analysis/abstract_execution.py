@@ -31,7 +31,7 @@ from hipport.analysis.abstract_memory import (
 )
 from hipport.analysis.abstract_program import Callee, Frame, Outcome, Program, Site, Start
 from hipport.analysis.built_ins import BY_THREAD, LANES, WARP_SIZES
-from hipport.analysis.device_ir import DeviceIR, Instruction, Span
+from hipport.analysis.device_ir import Cell, DeviceIR, Instruction, Span
 from hipport.analysis.lowering_state import is_wide
 from hipport.analysis.memory_access import changing
 from hipport.analysis.reconvergence import Loop, Reconvergence
@@ -92,6 +92,8 @@ class AbstractExecution:
         self._entered: dict[int, _Entered] = {}
         self._runs: dict[int, int] = {}
         self._keep: list[object] = []
+        #: The types of parts of variables, by the variable, which is kept so that its number stays its own.
+        self.types: dict[tuple[int, tuple[str, ...]], tuple[str, Cell]] = {}
 
     def run(self, callee: Callee, blocks: Blocks, arguments: Sequence[Value]) -> None:
         """Run a function that is not called, with these arguments: a kernel, or a function whose calls are not seen."""
@@ -483,15 +485,18 @@ class _Activation(AbstractCalls):
         return again
 
     def _run_block(self, block: int) -> None:
+        registers, path = self.registers, self.frame.path
         for index, instruction in enumerate(self.ir.blocks[block].instructions):
-            if instruction.operation in _SAME_ALWAYS and instruction.target in self.registers:
+            operation = instruction.operation
+            if operation in _SAME_ALWAYS and instruction.target in registers:
                 continue
             self.at = (block, index)
-            made = _HANDLERS[instruction.operation](self, instruction)
+            made = _HANDLERS[operation](self, instruction)
             if made is not None:
-                if made.why is not None and made.why.path is None:
-                    made = made._replace(why=made.why._replace(path=self.frame.path))
-                self.registers[instruction.target] = made
+                why = made.why
+                if why is not None and why.path is None:
+                    made = made.because(why._replace(path=path))
+                registers[instruction.target] = made
 
     def _unknown(self, each: Instruction) -> Value:
         return varying(each.name, each.span)

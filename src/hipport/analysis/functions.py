@@ -62,7 +62,8 @@ _SHARED = re.compile(rb"\s*(?:(?:static|volatile|extern)\s+)*__shared__(?:\s+(?:
 _Given = TypeVar("_Given")
 # Statements that add a level of nesting or leave one, and expressions that may be nested as deeply.
 _NESTS = re.compile(rb"\b(?:if|for|while|switch|do|else|return|break|continue|goto)\b|[{?]")
-_LONG = re.compile(rb"[^;{}]{2048}")
+_STATEMENTS = re.compile(rb"[;{}]")
+_LONG = 2048
 # Clang accepts 256 levels of brackets; each is two levels of the tree, a statement and its block. The number of exits
 # has the same limit.
 _DEEPEST = 512
@@ -386,7 +387,9 @@ class Function(Facts):
         because each place would be compared with each exit.
         """
         nests = _NESTS.finditer(self.source.code, self.body.start_byte, self.body.end_byte)
-        may_be = next(islice(nests, _DEEPEST // 2, None), None) is not None or self.mentions(_LONG)
+        may_be = next(islice(nests, _DEEPEST // 2, None), None) is not None or any(
+            len(each) >= _LONG for each in _STATEMENTS.split(self.text(self.body))
+        )
         return may_be and (len(self._exits) >= _DEEPEST or depth(self.body) > _DEEPEST)
 
     @cached_property

@@ -241,13 +241,13 @@ class MemoryAccess:
             if value is None:
                 value = Value(GRID)  # it was never assigned, so no valid program depends on it
             if cell is not None and not target.path and cell.pointer and not value.tag:
-                value = value._replace(tag=f"pointer:{class_name(cell.type)}")
+                value = value.tagged(f"pointer:{class_name(cell.type)}")
             if cell is not None and not target.path and cell.type and not cell.pointer and not value.tag:
                 name = class_name(cell.type)
                 if self.machine.program.fields(self.frame.path, name) is not None:
-                    value = value._replace(tag=f"class:{name}")
+                    value = value.tagged(f"class:{name}")
                 elif "group" in cell.type or "thread_block" in cell.type:
-                    value = value._replace(tag=group_of_type(cell.type))
+                    value = value.tagged(group_of_type(cell.type))
             found.append(value)
         if not found:
             return Value(address.level, why=address.why)
@@ -322,8 +322,15 @@ class MemoryAccess:
         cell = self._cell_of(place)
         if cell is None:
             return ""
+        types = self.machine.types
+        key = (id(cell), place.path)
+        if key not in types:
+            types[key] = self._find_type(cell, place.path), cell
+        return types[key][0]
+
+    def _find_type(self, cell: Cell, path: tuple[str, ...]) -> str:
         type_name = cell.type + (" *" if cell.pointer else "") + "[]" * cell.array
-        for name in place.path:
+        for name in path:
             if name.startswith("["):
                 type_name = type_name.removesuffix("[]") if type_name.endswith("[]") else type_name.removesuffix(" *")
                 continue

@@ -106,7 +106,18 @@ class Value(NamedTuple):
         fields = tuple((name, each.at_most(level, why)) for name, each in self.fields)
         if self.level <= level:
             return self._replace(fields=fields)
-        return self._replace(level=level, why=why, affine=None, fields=fields)
+        _, low, high, _, targets, _, _, divisor, tag, numbers = self
+        return Value(level, low, high, None, targets, fields, why, divisor, tag, numbers)
+
+    def because(self, why: Reason) -> Value:
+        """Return the value with another reason."""
+        level, low, high, affine, targets, fields, _, divisor, tag, numbers = self
+        return Value(level, low, high, affine, targets, fields, why, divisor, tag, numbers)
+
+    def tagged(self, tag: str) -> Value:
+        """Return the value with another tag."""
+        level, low, high, affine, targets, fields, why, divisor, _, numbers = self
+        return Value(level, low, high, affine, targets, fields, why, divisor, tag, numbers)
 
     def bare(self) -> Value:
         """Return it without the facts that hold only for this very number."""
@@ -138,7 +149,7 @@ def join(values: Iterable[Value]) -> Value:
     """Return the join of values: one of them reaches a place, the same one for all threads."""
     first, *rest = values
     for each in rest:
-        if each == first:
+        if each is first or each == first:
             continue
         least = min(first, each, key=lambda value: value.level)
         low = None if first.low is None or each.low is None else min(first.low, each.low)
@@ -189,11 +200,14 @@ def wider(old: Value, new: Value) -> Value:
 
 def least(values: Iterable[Value]) -> Value:
     """Return a value computed from these in an unknown way."""
-    found = [each for value in values for each in (value, *(part for _, part in value.fields))]
-    if not found:
-        return Value(GRID)
-    worst = min(found, key=lambda value: value.level)
-    return Value(worst.level, why=worst.why)
+    worst: Value | None = None
+    for value in values:
+        if worst is None or value.level < worst.level:
+            worst = value
+        for _, part in value.fields:
+            if part.level < worst.level:
+                worst = part
+    return Value(GRID) if worst is None else Value(worst.level, why=worst.why)
 
 
 def _least_aligned(a: int, b: int) -> int:

@@ -254,7 +254,7 @@ class Conditions(ScriptNames):
             yield from self.decisions(above, child)
 
     def decisions(self, above: cst.CSTNode, child: cst.CSTNode) -> Iterator[tuple[cst.BaseExpression, bool]]:
-        """Yield (condition, the value that reaches `child`) of the conditions that a node directly around it decides."""
+        """Yield (condition, the value that reaches `child`) of the conditions that the node above it decides."""
         if isinstance(above, (cst.If, cst.IfExp)) and child is not above.test:
             yield above.test, child is above.body
         elif isinstance(above, cst.BooleanOperation) and child is above.right:

@@ -537,10 +537,17 @@ def _everywhere(files: Iterable[Cpp]) -> dict[bytes, list[tuple[PurePath, int]]]
     """Return where a program declares functions, macros and types."""
     places: dict[bytes, list[tuple[PurePath, int]]] = {}
     for source in files:
-        for match in _DECLARES.finditer(source.code):
-            for name in filter(None, match.groups()[:_VARIABLE]):
-                places.setdefault(name, []).append((source.path, match.start()))
+        for name, at in source.fact(_declared_at):
+            places.setdefault(name, []).append((source.path, at))
     return places
+
+
+def _declared_at(source: Cpp) -> list[tuple[bytes, int]]:
+    return [
+        (name, match.start())
+        for match in _DECLARES.finditer(source.code)
+        for name in filter(None, match.groups()[:_VARIABLE])
+    ]
 
 
 def _gone(
