@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
 from hipport.analysis.abstract_memory import Cells, Closure
-from hipport.analysis.device_ir import Cell, DeviceIR
+from hipport.analysis.device_ir import DeviceIR
 from hipport.analysis.uniform_values import Blocks, Reason, Value
 
 
@@ -143,8 +143,8 @@ class Machine(Protocol):
     frames: list[Frame]
     #: Variables whose addresses were stored in memory that is not followed.
     escaped: set[tuple[int, int | str]]
-    #: The types of parts of variables, by the variable's identity and the path to the part; with the variable.
-    types: dict[tuple[int, tuple[str, ...]], tuple[str, Cell]]
+    #: The types of parts of objects, by the object's type and the path to the part.
+    types: dict[tuple[str, tuple[str, ...]], str]
 
     def call(self, callee: Callee, start: Start) -> Outcome:
         """Run a function."""
