@@ -29,7 +29,7 @@ from hipport.analysis.lowering import lower, lower_members
 from hipport.analysis.lowering_state import LoweringContext, class_in, is_wide, squeezed
 from hipport.analysis.macros import Macro
 from hipport.analysis.outer_names import LIBRARY, declares
-from hipport.analysis.uniform_values import BLOCK, GRID, VARYING, Blocks, Numbering, Reason, Value, varying
+from hipport.analysis.uniform_values import BLOCK, UNIFORM, VARYING, Blocks, Numbering, Reason, Value, varying
 from hipport.core.tables import load, one_of
 from hipport.syntax.cpp import Cpp
 
@@ -741,10 +741,10 @@ class Proofs:
     def value(self, function: Function, node: Node) -> Value:
         """Return the worst value of the expression, in any call of the function that is seen."""
         if self._is_constant(function, function.text(node), node):
-            return Value(GRID)
+            return UNIFORM
         self._run_for(function)
         if node.type == "field_identifier":
-            return Value(GRID)
+            return UNIFORM
         if node.type == "subscript_argument_list" and len(node.named_children) == 1:
             node = node.named_children[0]
         path, values = function.source.path, self._execution.values
@@ -776,7 +776,7 @@ class Proofs:
                 return found
             outer = outer.parent
         if self._is_constant(function, text, node):
-            return Value(GRID)
+            return UNIFORM
         unread = self._program.ir(function).unread
         if unread is not None:
             name = function.name.decode("latin1")
@@ -832,7 +832,7 @@ class Proofs:
         for root in self._roots(function):
             if root not in self._started:
                 self._started.add(root)
-                self._start(root, Value(GRID) if root.kernel else varying("no call of its function is seen"))
+                self._start(root, UNIFORM if root.kernel else varying("no call of its function is seen"))
         if id(self._program.ir(function)) not in self._execution.ran and function not in self._started:
             self._started.add(function)
             self._start(function, varying("no call of its function is seen"))

@@ -21,7 +21,7 @@ from hipport.analysis.abstract_program import Machine, Site
 from hipport.analysis.built_ins import VECTOR
 from hipport.analysis.device_ir import Cell, Instruction, Lambda, Span
 from hipport.analysis.group_names import group_of_type
-from hipport.analysis.uniform_values import BLOCK, GRID, MEMORY, WAVEFRONT, Place, Reason, Value, join, varying
+from hipport.analysis.uniform_values import BLOCK, GRID, MEMORY, UNIFORM, WAVEFRONT, Place, Reason, Value, join, varying
 
 
 class MemoryAccess:
@@ -44,7 +44,7 @@ class MemoryAccess:
         self._objects: list[tuple[int, int | str]] = []
 
     def _operand(self, each: Instruction, position: int = 0) -> Value:
-        return self.registers.get(each.operands[position], Value(GRID))
+        return self.registers.get(each.operands[position], UNIFORM)
 
     def _given(self) -> tuple[int, int, int]:
         return (self.depth, *self.at)
@@ -251,7 +251,7 @@ class MemoryAccess:
                 continue
             value = lookup(self.cells.get((target.frame, target.cell), {}), target.path)
             if value is None:
-                value = Value(GRID)  # it was never assigned, so no valid program depends on it
+                value = UNIFORM  # it was never assigned, so no valid program depends on it
             tag = "" if value.tag else self._tag_of(target)
             found.append(value.tagged(tag) if tag else value)
         if not found:
@@ -309,7 +309,7 @@ class MemoryAccess:
             why = Reason("its address is in memory, which any store may mean")
             self.cells[key] = {
                 path: Slot(slot.value.at_most(1, why)._replace(low=None, high=None, level=1, why=why), self._given())
-                for path, slot in (slots or {(): Slot(Value(GRID), self._given())}).items()
+                for path, slot in (slots or {(): Slot(UNIFORM, self._given())}).items()
             }
 
     def _default(self, each: Instruction) -> None:

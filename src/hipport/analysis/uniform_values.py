@@ -124,6 +124,10 @@ class Value(NamedTuple):
         return Value(self.level, why=self.why)
 
 
+#: A value that is the same for all threads, of which nothing else is known.
+UNIFORM = Value(GRID)
+
+
 class Blocks(NamedTuple):
     """The blocks in which code runs: their shapes, None if not all launches are seen.
 
@@ -207,7 +211,7 @@ def least(values: Iterable[Value]) -> Value:
         for _, part in value.fields:
             if part.level < worst.level:
                 worst = part
-    return Value(GRID) if worst is None else Value(worst.level, why=worst.why)
+    return UNIFORM if worst is None else Value(worst.level, why=worst.why)
 
 
 def _least_aligned(a: int, b: int) -> int:
@@ -368,8 +372,8 @@ def _folded(sign: str, one: Value, two: Value, blocks: Blocks) -> Value | None:
         try:
             number = _INTEGER[sign](a, b)
         except ZeroDivisionError:
-            return Value(GRID)
-        return constant(number) if abs(number) <= _LARGEST else Value(GRID)
+            return UNIFORM
+        return constant(number) if abs(number) <= _LARGEST else UNIFORM
     if sign in ("&", "*", "&&") and 0 in (a, b):
         return constant(0)
     if (one.numbers or two.numbers) and one.level >= GRID and two.level >= GRID:

@@ -151,6 +151,11 @@ def _leaves(function: Function, kernels: Kernels, barrier: Call, loop: Node, wid
 
 
 def _parted(function: Function, kernels: Kernels, condition: Condition, loop: Node, widest: int) -> Iterator[_Parting]:
+    if not condition.loop and condition.statement != loop:
+        side = side_of(condition.statement, condition.taken, b"", 0, 0, False, False)
+        # A thread that skips the barrier in every iteration never waits there. The text tells; values take longer.
+        if not may_change(function, side, loop, kernels):
+            return
     unless = ""
     agreed = kernels.agreement(function, condition.expression)
     if agreed >= WARP and is_warp_invariant(function, condition.expression, kernels):
@@ -164,10 +169,6 @@ def _parted(function: Function, kernels: Kernels, condition: Condition, loop: No
             return
     elif condition.statement != loop:
         if alike_in_turns(kernels, function, condition.expression, loop, widest):
-            return
-        side = side_of(condition.statement, condition.taken, b"", 0, 0, False, False)
-        # A thread that skips the barrier in every iteration never waits there.
-        if not may_change(function, side, loop, kernels):
             return
     yield _Parting(
         function.text(condition.expression), condition.statement.id, unless, (function, condition.expression)
