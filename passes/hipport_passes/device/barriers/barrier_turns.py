@@ -167,9 +167,8 @@ def _parted(function: Function, kernels: Kernels, condition: Condition, loop: No
     if condition.loop:
         if equal_trips(kernels, function, condition.statement, widest):
             return
-    elif condition.statement != loop:
-        if alike_in_turns(kernels, function, condition.expression, loop, widest):
-            return
+    elif condition.statement != loop and alike_in_turns(kernels, function, condition.expression, loop, widest):
+        return
     yield _Parting(
         function.text(condition.expression), condition.statement.id, unless, (function, condition.expression)
     )
