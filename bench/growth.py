@@ -19,6 +19,7 @@ import time
 from collections.abc import Callable
 
 import hipport
+from growth_shapes import SHAPES
 
 
 def guards(count: int) -> dict[str, bytes]:
@@ -394,6 +395,9 @@ KINDS: dict[str, tuple[Callable[[int], dict[str, bytes]], int]] = {
     "macro's lines": (lines_of_macro, 100),
 }
 
+#: All kinds; `tests/test_growth.py` counts the calls for those of `KINDS`, and for some of the others.
+EVERY = KINDS | SHAPES
+
 
 def measured(kind: str, size: int) -> float:
     """Return the CPU seconds of porting one input, in a process of its own."""
@@ -402,7 +406,7 @@ def measured(kind: str, size: int) -> float:
 
 
 def port(kind: str, size: int) -> float:
-    make, smallest = KINDS[kind]
+    make, smallest = EVERY[kind]
     hipport.rewrite(make(smallest // 10), jobs=1)
     files = make(size)
     start = time.process_time()
@@ -420,23 +424,23 @@ def exponent(points: list[tuple[int, float]]) -> float:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("kinds", nargs="*", metavar="KIND", help=f"of {', '.join(KINDS)}; default: all")
+    parser.add_argument("kinds", nargs="*", metavar="KIND", help=f"of {', '.join(EVERY)}; default: all")
     parser.add_argument("--sizes", type=int, default=4, help="how many sizes, each twice the one before")
     parser.add_argument("--one", nargs=2, metavar=("KIND", "SIZE"), help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.one:
         print(port(given.one[0], int(given.one[1])))
         return
-    if unknown := set(given.kinds) - KINDS.keys():
-        parser.error(f"there is no kind {', '.join(sorted(unknown))}; there are: {', '.join(KINDS)}")
-    print(f"{'kind':<16}{'sizes':>16}  {'CPU seconds':<36}{'exponent':>9}{'last':>7}")
-    for kind in given.kinds or KINDS:
-        sizes = [KINDS[kind][1] << step for step in range(max(2, given.sizes))]
+    if unknown := set(given.kinds) - EVERY.keys():
+        parser.error(f"there is no kind {', '.join(sorted(unknown))}; there are: {', '.join(EVERY)}")
+    print(f"{'kind':<20}{'sizes':>16}  {'CPU seconds':<36}{'exponent':>9}{'last':>7}")
+    for kind in given.kinds or EVERY:
+        sizes = [EVERY[kind][1] << step for step in range(max(2, given.sizes))]
         points = [(size, measured(kind, size)) for size in sizes]
         seconds = " ".join(f"{each:.2f}" for _, each in points)
         last = math.log2(points[-1][1] / points[-2][1])
         shown = f"{sizes[0]}…{sizes[-1]}"
-        print(f"{kind:<16}{shown:>16}  {seconds:<36}{exponent(points):>9.2f}{last:>7.2f}", flush=True)
+        print(f"{kind:<20}{shown:>16}  {seconds:<36}{exponent(points):>9.2f}{last:>7.2f}", flush=True)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from itertools import takewhile
 from pathlib import Path
@@ -152,22 +152,42 @@ def _pointee(source: Cpp, call: Span, argument: Span, halves: bool) -> str:
     if base is None:
         return ""
     start, parameters = _function(source, call.start)
-    name = re.escape(base[1])
-    declared = re.compile(
-        rb"(?P<type>(?:\b(?:unsigned|signed|long|short)\s+)*\b[A-Za-z_][\w:]*)\s*(?:const\b\s*)?[*&\s]"
-        rb"(?:[*&\s]|const\b|__restrict__\b|__restrict\b)*\b" + name + rb"\s*(?P<next>[,)\[;=({])(?P<rest>[^;]*)"
-    )
     found = ""
-    for match in declared.finditer(code, start, call.start):
+    for match in _declarations(source, start, base[1]):
+        if match.end("next") > call.start:
+            break
         if match["type"] in (b"return", b"else", b"case", b"typename", b"in"):
             continue
         found = _type(match["type"])
         if found == "auto":
-            cast = _CAST.search(match["rest"])
+            cast = _CAST.search(code[match.start("rest") : min(match.end("rest"), call.start)])
             found = _type(cast[1] or cast[2]) if cast else ""
     if found.encode() in parameters:
         return "__half" if halves else ""
     return found
+
+
+def _declarations(source: Cpp, start: int, name: bytes) -> Sequence[re.Match[bytes]]:
+    """Return what looks like a declaration of a name in the function that starts there, for all calls in it."""
+    known = source.fact(_declarations_by_name)
+    if (start, name) not in known:
+        declared = re.compile(
+            rb"(?P<type>(?:\b(?:unsigned|signed|long|short)\s+)*\b[A-Za-z_][\w:]*)\s*(?:const\b\s*)?[*&\s]"
+            rb"(?:[*&\s]|const\b|__restrict__\b|__restrict\b)*\b" + re.escape(name) + rb"\s*"
+            rb"(?P<next>[,)\[;=({])(?P<rest>[^;]*)"
+        )
+        end = start
+        around = source.tree.root_node.descendant_for_byte_range(start, start) if start else None
+        while around is not None and around.start_byte == start:
+            end = around.end_byte if around.type in ("function_definition", "template_declaration") else end
+            around = around.parent
+        known[start, name] = list(declared.finditer(source.code, start, end if end > start else len(source.code)))
+    return known[start, name]
+
+
+def _declarations_by_name(source: Cpp) -> dict[tuple[int, bytes], list[re.Match[bytes]]]:
+    """Return a cache of declarations, by the start of their function and their name."""
+    return {}
 
 
 def _by_member(

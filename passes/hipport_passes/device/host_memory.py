@@ -64,12 +64,16 @@ def shared_in(source: Cpp, project: Project) -> dict[Place, MemoryOrigin]:
     return project.fact(_across).get(component[0].path) or component.fact(shared)
 
 
+def _may_be_together(source: Cpp) -> bool:
+    return TOGETHER.search(source.text) is not None
+
+
 def _across(project: Project) -> dict[PurePath, dict[Place, MemoryOrigin]]:
     """Return the places by the first files of components, for components that receive values from elsewhere."""
     components = {
         component[0].path: component
         for source in project.sources
-        if isinstance(source, Cpp) and TOGETHER.search(source.text)
+        if isinstance(source, Cpp) and source.fact(_may_be_together)
         for component in (project.component(source),)
     }
     programs: dict[object, list[Component]] = {}

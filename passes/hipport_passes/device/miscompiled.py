@@ -263,7 +263,15 @@ def _unsigned_text(function: Function, text: bytes) -> bool:
         return True
     if not re.fullmatch(rb"[A-Za-z_]\w*", text):
         return False
-    return re.search(_UNSIGNED + rb"\s*\b" + text + rb"\b", function.text(function.node)) is not None
+    known = function.fact(_unsigned_names)
+    if text not in known:
+        known[text] = re.search(_UNSIGNED + rb"\s*\b" + text + rb"\b", function.text(function.node)) is not None
+    return known[text]
+
+
+def _unsigned_names(function: Function) -> dict[bytes, bool]:
+    """Return a cache of the names that a function declares as unsigned."""
+    return {}
 
 
 def _sign(function: Function, node: Node) -> Iterator[Finding]:

@@ -62,13 +62,6 @@ def of_image(asking: Asking) -> str:
 
 def makes_image_for_rocm(source: Source, asking: Asking) -> bool:
     """Return whether a file builds an image from one of AMD's, or from one that becomes one."""
-    if isinstance(source, Dockerfile):
-        words = [word for each in source.instructions if each.name in ("FROM", "ARG") for word in each.words]
-    elif isinstance(source, Definition):
-        words = [word for key, word in source.headers if key == "from"]
-    else:
-        return False
-    names = [word.text.rpartition("=")[2].strip("\"'") for word in words]
     return any(
         name in asking.ours
         or (
@@ -77,8 +70,18 @@ def makes_image_for_rocm(source: Source, asking: Asking) -> bool:
             and not for_rocm(name)
             and not _OTHER_SYSTEM.search(name)
         )
-        for name in names
+        for name in source.fact(_named_images)
     )
+
+
+def _named_images(source: Source) -> tuple[str, ...]:
+    """Return the images that a file names, and the values of its arguments."""
+    words: list[Word] = []
+    if isinstance(source, Dockerfile):
+        words = [word for each in source.instructions if each.name in ("FROM", "ARG") for word in each.words]
+    elif isinstance(source, Definition):
+        words = [word for key, word in source.headers if key == "from"]
+    return tuple(word.text.rpartition("=")[2].strip("\"'") for word in words)
 
 
 def built_for(words: Sequence[Word], asking: Asking) -> Iterator[Finding]:

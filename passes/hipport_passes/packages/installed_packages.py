@@ -242,16 +242,16 @@ def _others(
 
 def _is_asked_for_rocm(source: Source, install: Install, family: Family) -> bool:
     """Return whether the file sets the variables for the family's ROCm build, other than before another command."""
+    asked = [name for name in family.environment if name.endswith("_ENABLE") and name.encode() in source.text]
+    if not asked:
+        return False
     others = [
         word.text.partition("=")[0]
         for command in (source.commands if isinstance(source, (Shell, Dockerfile, Definition, Markdown)) else ())
-        if command.span != install.command.span
+        if command.assigned and command.span != install.command.span
         for word in command.assigned
     ]
-    return any(
-        name.endswith("_ENABLE") and source.text.count(name.encode()) > others.count(name)
-        for name in family.environment
-    )
+    return any(source.text.count(name.encode()) > others.count(name) for name in asked)
 
 
 def _called(word: Word) -> str:

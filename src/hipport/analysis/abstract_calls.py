@@ -36,6 +36,7 @@ from hipport.analysis.uniform_values import (
     BLOCK,
     GRID,
     MEMORY,
+    UNIFORM,
     VARYING,
     WARP,
     Affine,
@@ -72,7 +73,7 @@ class AbstractCalls(MemoryAccess):
         values: list[Value] = []
         addresses: list[Value | None] = []
         for register, kind in zip(each.operands[first:], kinds, strict=False):
-            given = self.registers.get(register, Value(GRID))
+            given = self.registers.get(register, UNIFORM)
             if kind == "a":
                 addresses.append(given)
                 values.append(self._read(given, each.span))
@@ -214,7 +215,7 @@ class AbstractCalls(MemoryAccess):
             if key in self.cells:
                 self.cells[key] = {
                     path: slot if path == ("&",) else Slot(Value(VARYING, why=why), self._given())
-                    for path, slot in (self.cells[key] or {(): Slot(Value(GRID), self._given())}).items()
+                    for path, slot in (self.cells[key] or {(): Slot(UNIFORM, self._given())}).items()
                 }
 
     def _do_call(self, each: Instruction) -> Value:
@@ -286,7 +287,7 @@ class AbstractCalls(MemoryAccess):
             return Value(WARP, why=Reason(f"{short} of the warp", *each.span))
         if short in ("swap",) and len(addresses) == 2:
             self._swap(addresses)
-            return Value(GRID)
+            return UNIFORM
         declared = self.machine.program.is_declared(self.frame.path, short)
         if PURE.fullmatch(name) is not None and not declared and not any(map(self._is_unset, addresses)):
             return self._pure(each, short, values, addresses)
@@ -870,9 +871,7 @@ class AbstractCalls(MemoryAccess):
         program, name = self.machine.program, f"operator{each.name}"
         kinds = each.type or "vv"
         places: list[Value | None] = [
-            self.registers.get(each.operands[2 + i], Value(GRID))
-            if kind == "a"
-            else self._hidden((one, two)[i], each, i)
+            self.registers.get(each.operands[2 + i], UNIFORM) if kind == "a" else self._hidden((one, two)[i], each, i)
             for i, kind in enumerate(kinds)
         ]
         made = []

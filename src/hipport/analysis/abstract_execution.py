@@ -40,6 +40,7 @@ from hipport.analysis.uniform_values import (
     BLOCK,
     GRID,
     MEMORY,
+    UNIFORM,
     VARYING,
     Affine,
     Blocks,
@@ -93,6 +94,8 @@ class AbstractExecution:
         self._entered: dict[int, _Entered] = {}
         self._runs: dict[int, int] = {}
         self._keep: list[object] = []
+        #: The types of parts of objects, by the object's type and the path to the part.
+        self.types: dict[tuple[str, tuple[str, ...]], str] = {}
 
     def run(self, callee: Callee, blocks: Blocks, arguments: Sequence[Value]) -> None:
         """Run a function that is not called, with these arguments: a kernel, or a function whose calls are not seen."""
@@ -130,7 +133,7 @@ class AbstractExecution:
         if not simple:
             return self._run_with(callee, start)
         # A recursive call is first assumed to return the most uniform value; if that turns out wrong, it is run again.
-        entered = self._entered[id(ir)] = _Entered(list(arguments), Value(GRID))
+        entered = self._entered[id(ir)] = _Entered(list(arguments), UNIFORM)
         try:
             for _ in range(_MOST_TURNS):
                 mark, given = len(self._order), list(entered.arguments)
@@ -202,14 +205,14 @@ class AbstractExecution:
                 cells[key] = {("&",): Slot(self._packed(cells, start, position, number), given)}
                 continue
             if cell.kind == "pack":
-                value = least(start.arguments[position:]) if position < len(start.arguments) else Value(GRID)
+                value = least(start.arguments[position:]) if position < len(start.arguments) else UNIFORM
                 store(cells, key, (), value, given)
                 continue
             if position < len(start.arguments):
                 value = start.arguments[position]
             else:
                 seen = number in self._defaults(ir)
-                value = Value(GRID) if seen else varying(f"hipport does not see the default of {cell.name}")
+                value = UNIFORM if seen else varying(f"hipport does not see the default of {cell.name}")
             address = start.addresses[position] if position < len(start.addresses) else None
             if cell.kind != "reference":
                 if not cell.pointer and not is_wide(cell.type):
@@ -237,7 +240,7 @@ class AbstractExecution:
         """The places that a pack of references stands for."""
         depth = len(self.frames)
         targets: frozenset[object] = frozenset()
-        level: list[Value] = [Value(GRID)]
+        level: list[Value] = [UNIFORM]
         for i in range(position, len(start.arguments)):
             address = start.addresses[i] if i < len(start.addresses) else None
             if address is None or address.targets is None:
@@ -351,7 +354,7 @@ class _Activation(AbstractCalls):
 
     def _outcome(self) -> Outcome:
         last = self.after.get(self.ir.exit, self.start)
-        result = lookup(last.get((self.depth, self.ir.result), {}), ()) or Value(GRID)
+        result = lookup(last.get((self.depth, self.ir.result), {}), ()) or UNIFORM
         if id(self.ir) in self.machine.endless:
             result = varying("the analysis of its function does not converge")
         address = join(self.frame.result_address) if self.frame.result_address else None
@@ -481,7 +484,7 @@ class _Activation(AbstractCalls):
         of = self.ir.blocks[block]
         if of.condition is None or len(set(of.successors)) < 2:
             return []
-        value = self.registers.get(of.condition, Value(GRID))
+        value = self.registers.get(of.condition, UNIFORM)
         level = value.level
         if value.number is not None or level >= GRID or level >= self.branches.get(block, (GRID, None))[0]:
             return []
@@ -507,15 +510,18 @@ class _Activation(AbstractCalls):
         return again
 
     def _run_block(self, block: int) -> None:
+        registers, path = self.registers, self.frame.path
         for index, instruction in enumerate(self.ir.blocks[block].instructions):
-            if instruction.operation in _SAME_ALWAYS and instruction.target in self.registers:
+            operation = instruction.operation
+            if operation in _SAME_ALWAYS and instruction.target in registers:
                 continue
             self.at = (block, index)
-            made = _HANDLERS[instruction.operation](self, instruction)
+            made = _HANDLERS[operation](self, instruction)
             if made is not None:
-                if made.why is not None and made.why.path is None:
-                    made = made._replace(why=made.why._replace(path=self.frame.path))
-                self.registers[instruction.target] = made
+                why = made.why
+                if why is not None and why.path is None:
+                    made = made.because(why._replace(path=path))
+                registers[instruction.target] = made
 
     def _unknown(self, each: Instruction) -> Value:
         return varying(each.name, each.span)
@@ -527,7 +533,7 @@ class _Activation(AbstractCalls):
         """A store to a variable outside functions: a load of it is at most uniform in the block."""
 
     def _constant(self, each: Instruction) -> Value:
-        return Value(GRID) if each.number is None else constant(each.number)
+        return UNIFORM if each.number is None else constant(each.number)
 
     def _built_in(self, each: Instruction) -> Value:
         base, axis = each.name.split(".")
@@ -574,7 +580,7 @@ class _Activation(AbstractCalls):
         return unary(each.name, value)
 
     def _least(self, each: Instruction) -> Value:
-        values = [self.registers.get(register, Value(GRID)) for register in each.operands]
+        values = [self.registers.get(register, UNIFORM) for register in each.operands]
         return least(values)._replace(targets=all_targets(values))
 
     def _name(self, each: Instruction) -> Value:
@@ -585,7 +591,7 @@ class _Activation(AbstractCalls):
         if short in self.ir.template_names:
             numbers = program.numbers(self.ir, short)
             if not 0 < len(numbers) <= 8:
-                return Value(GRID)
+                return UNIFORM
             return join(map(constant, sorted(numbers)))._replace(numbers=tuple(sorted(numbers)))
         if WARP_SIZES.fullmatch(short.encode()):
             return constant(LANES)
@@ -599,7 +605,7 @@ class _Activation(AbstractCalls):
         if program.is_macro(path, short):
             return varying(f"hipport does not follow the macro {short}", each.span)
         if program.is_volatile(path, short):
-            return changing(short, Value(GRID), each.span)
+            return changing(short, UNIFORM, each.span)
         if self._class_around() and program.is_open(self._class_around()):
             return varying(f"{short} may be a member of a class that is not seen", each.span)
         if self.ir.has_macros:

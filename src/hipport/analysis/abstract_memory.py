@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from hipport.analysis.lowering_state import defined_there
-from hipport.analysis.uniform_values import GRID, Place, Value, join, least
+from hipport.analysis.uniform_values import UNIFORM, Place, Value, join, least
 
 
 class Closure(NamedTuple):
@@ -153,7 +153,7 @@ def lookup(slots: Mapping[tuple[str, ...], Slot], path: tuple[str, ...]) -> Valu
         names = dict.fromkeys(known[len(path)] for known in deeper)
         parts = ((name, lookup(inner, (*path, name))) for name in names)
         fields = tuple((name, part) for name, part in parts if part is not None)
-        whole = exact.value if exact is not None else Value(GRID)
+        whole = exact.value if exact is not None else UNIFORM
         return least((whole, *(value for _, value in fields)))._replace(fields=fields, tag=whole.tag)
     if exact is not None and not any("[]" in known for known in inner if known != path):
         return exact.value

@@ -143,6 +143,8 @@ class Machine(Protocol):
     frames: list[Frame]
     #: Variables whose addresses were stored in memory that is not followed.
     escaped: set[tuple[int, int | str]]
+    #: The types of parts of objects, by the object's type and the path to the part.
+    types: dict[tuple[str, tuple[str, ...]], str]
 
     def call(self, callee: Callee, start: Start) -> Outcome:
         """Run a function."""

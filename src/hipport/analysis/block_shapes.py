@@ -25,6 +25,7 @@ _NUMBER_TYPE = (
     rb"(?:int|unsigned|long|short|(?:std\s*::\s*)?(?:size_t|u?int(?:8|16|32|64)_t)|uint)"
 )
 _LIST = re.compile(rb"(?:" + SHAPE + rb"\s*)?[({](.*)[)}]", re.DOTALL)
+_MAY_CHANGE = re.compile(rb"\s*(?:\.\s*[xyz]\s*)?(?:(?:[-+*/%&|^]|<<|>>)?=|\+\+|--)")
 _NAME = re.compile(rb"(?:\w+\s*::\s*)*([A-Za-z_]\w*)")
 _CALLED = re.compile(rb"(?:\w+\s*::\s*)*([A-Za-z_]\w*)\s*(?:<[^<>()]*>\s*)?\(.*\)", re.DOTALL)
 # Structures such as `dim3` do not have these operators.
@@ -171,9 +172,20 @@ def _declared(
     )
 
 
+def _before(code: bytes, start: int, at: int) -> bytes:
+    """The last sign before a place, if it is near; else an empty text."""
+    return code[max(at - 8, start) : at].rstrip()[-1:]
+
+
 def _changed(code: bytes, name: bytes, start: int, end: int) -> set[bytes]:
     """Return the members of a variable that are or may be assigned after its declaration, and b"" for all of it."""
-    found = set()
+    found: set[bytes] = set()
+    # A pattern that begins with the name is found many times as fast as one that begins before it.
+    if not any(
+        _MAY_CHANGE.match(code, each.end()) or _before(code, start, each.start()) in b"&+-"
+        for each in re.compile(name).finditer(code, start, end)
+    ):
+        return found
     for match in re.finditer(
         rb"(?:^|[;{}():]|\b(?:else|do)\b)\s*" + name + rb"\s*(?:\.\s*([xyz])\s*)?(?:[-+*/%&|^]|<<|>>)?=(?!=)"
         rb"|[(,=]\s*&\s*" + name + rb"\b|(?:\+\+|--)\s*" + name + rb"\b|\b" + name + rb"\s*(?:\+\+|--)",

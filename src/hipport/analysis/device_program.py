@@ -13,6 +13,8 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
@@ -27,7 +29,17 @@ from hipport.analysis.lowering import lower, lower_members
 from hipport.analysis.lowering_state import LoweringContext, class_in, is_wide, squeezed
 from hipport.analysis.macros import Macro
 from hipport.analysis.outer_names import LIBRARY, declares
-from hipport.analysis.uniform_values import BLOCK, GRID, UNION, VARYING, Blocks, Numbering, Reason, Value, varying
+from hipport.analysis.uniform_values import (
+    BLOCK,
+    UNIFORM,
+    UNION,
+    VARYING,
+    Blocks,
+    Numbering,
+    Reason,
+    Value,
+    varying,
+)
 from hipport.core.tables import load, one_of
 from hipport.syntax.cpp import Cpp
 
@@ -36,6 +48,7 @@ if TYPE_CHECKING:
 
 _CLASSES = frozenset(("struct_specifier", "class_specifier", "union_specifier"))
 _WORD = re.compile(rb"[A-Za-z_]\w*")
+_QUALIFIED = re.compile(rb"(\w+)\s*(?:<[^;(){}]*>\s*)?::\s*\Z")
 # Assignments, calls and member accesses.
 _NO_ARITHMETIC = re.compile(rb"(?<![=!<>])=(?!=)|\+\+|--|[.\[{\"'@#;]|->|\w\s*\(")
 _TYPES = load(Path(__file__).with_name("pure_functions.toml"))["types"]
@@ -255,6 +268,8 @@ class _Program:
         self._numbers: dict[tuple[int, str], frozenset[int]] = {}
         self._type_arguments: dict[tuple[int, str], frozenset[str]] = {}
         self._operators: dict[str, list[Function]] | None = None
+        #: The functions of a name by their classes, each with its position among all of them.
+        self._by_class: dict[str, dict[str, list[tuple[int, Function]]]] = {}
         for each in self._files:
             for found in each.fact(classes):
                 self._classes.setdefault(found.name, []).append(found)
@@ -307,14 +322,7 @@ class _Program:
             for each in self._class(waiting.pop()):
                 waiting += [base for base in each.bases if base not in classes_]
                 classes_ |= {*each.bases, each.name}
-        for function in self._named(name):
-            own = class_name_of(function)
-            if (
-                (class_name == "" and own)
-                or (class_name not in ("", "*") and own not in classes_)
-                or (class_name == "*" and not own)
-            ):
-                continue
+        for function in self._named_in(name, classes_ if class_name != "*" else None):
             if self._may_take(function, count) and not function.kernel:
                 found.append(function)
         if class_name not in ("", "*") and any(b"virtual" in function.head for function in found):
@@ -327,6 +335,20 @@ class _Program:
                 ):
                     found.append(function)
         return [self.callee(function) for function in found]
+
+    def _named_in(self, name: str, classes_: set[str] | None) -> Sequence[Function]:
+        """The functions of that name in one of some classes ("" for free ones), or in any class, in order."""
+        by_class = self._by_class.get(name)
+        if by_class is None:
+            by_class = self._by_class[name] = {}
+            for position, function in enumerate(self._named(name)):
+                by_class.setdefault(class_name_of(function), []).append((position, function))
+        found = (
+            [by_class.get(each, ()) for each in classes_]
+            if classes_ is not None
+            else [every for each, every in by_class.items() if each]
+        )
+        return [function for _, function in sorted(chain.from_iterable(found), key=itemgetter(0))]
 
     def _bases(self, class_name: str) -> set[str]:
         """The bases of a class."""
@@ -622,22 +644,23 @@ def _required(function: Function) -> int:
 
 def class_name_of(function: Function) -> str:
     """Return the class of a method; empty for other functions."""
+    return function.fact(_class_name)
+
+
+def _class_name(function: Function) -> str:
     if b"friend" in function.head.split():
         return ""
-    qualified = re.search(rb"(\w+)\s*(?:<[^;(){}]*>\s*)?::\s*\Z", function.head)
+    # Few heads end so, and the pattern is tried from each word.
+    qualified = _QUALIFIED.search(function.head) if function.head.rstrip().endswith(b"::") else None
     if qualified is not None:
         return qualified[1].decode("latin1")
-    outer = function.node.parent
-    while outer is not None:
-        if outer.type in _CLASSES:
-            name = outer.child_by_field_name("name")
-            while name is not None and name.type in ("template_type", "qualified_identifier"):
-                name = name.child_by_field_name("name")
-            return function.source.code[name.start_byte : name.end_byte].decode("latin1") if name is not None else ""
-        if outer.type == "friend_declaration":
-            return ""
-        outer = outer.parent
-    return ""
+    outer = next((each for each in function.outer if each.type in _CLASSES or each.type == "friend_declaration"), None)
+    if outer is None or outer.type == "friend_declaration":
+        return ""
+    name = outer.child_by_field_name("name")
+    while name is not None and name.type in ("template_type", "qualified_identifier"):
+        name = name.child_by_field_name("name")
+    return function.source.code[name.start_byte : name.end_byte].decode("latin1") if name is not None else ""
 
 
 def expand(kernels: DeviceFiles, source: Cpp, node: Node) -> Expanded | None:
@@ -726,10 +749,10 @@ class Proofs:
     def value(self, function: Function, node: Node) -> Value:
         """Return the worst value of the expression, in any call of the function that is seen."""
         if self._is_constant(function, function.text(node), node):
-            return Value(GRID)
+            return UNIFORM
         self._run_for(function)
         if node.type == "field_identifier":
-            return Value(GRID)
+            return UNIFORM
         if node.type == "subscript_argument_list" and len(node.named_children) == 1:
             node = node.named_children[0]
         path, values = function.source.path, self._execution.values
@@ -761,7 +784,7 @@ class Proofs:
                 return found
             outer = outer.parent
         if self._is_constant(function, text, node):
-            return Value(GRID)
+            return UNIFORM
         unread = self._program.ir(function).unread
         if unread is not None:
             name = function.name.decode("latin1")
@@ -817,7 +840,7 @@ class Proofs:
         for root in self._roots(function):
             if root not in self._started:
                 self._started.add(root)
-                self._start(root, Value(GRID) if root.kernel else varying("no call of its function is seen"))
+                self._start(root, UNIFORM if root.kernel else varying("no call of its function is seen"))
         if id(self._program.ir(function)) not in self._execution.ran and function not in self._started:
             self._started.add(function)
             self._start(function, varying("no call of its function is seen"))

@@ -33,10 +33,15 @@ _HOLDS_FUNCTIONS = frozenset(
     "class_specifier struct_specifier union_specifier field_declaration_list preproc_if preproc_ifdef preproc_else "
     "preproc_elif preproc_elifdef ERROR declaration field_declaration type_definition friend_declaration".split()
 )
+_AROUND_FUNCTIONS = frozenset(
+    "template_declaration class_specifier struct_specifier union_specifier friend_declaration".split()
+)
 #: The loops of the syntax tree.
 LOOPS = frozenset(("for_statement", "while_statement", "do_statement", "for_range_loop"))
 _EXITS = frozenset(("return_statement", "break_statement", "continue_statement", "goto_statement"))
 _EXIT = re.compile(rb"\b(?:return|break|continue|goto)\b")
+_GOTO = re.compile(rb"\bgoto\b")
+_LABELED = frozenset(("labeled_statement",))
 # Precedes a parenthesis or `<` without being a call.
 _NO_CALLS = frozenset(
     b"if for while switch return sizeof static_cast reinterpret_cast const_cast else and or not".split()
@@ -53,7 +58,8 @@ CONDITIONALS = frozenset(("preproc_if", "preproc_ifdef", "preproc_elif", "prepro
 _SHARED = re.compile(rb"\s*(?:(?:static|volatile|extern)\s+)*__shared__(?:\s+(?:static|volatile|extern))*\s*")
 # Statements that add a level of nesting or leave one, and expressions that may be nested as deeply.
 _NESTS = re.compile(rb"\b(?:if|for|while|switch|do|else|return|break|continue|goto)\b|[{?]")
-_LONG = re.compile(rb"[^;{}]{2048}")
+_STATEMENTS = re.compile(rb"[;{}]")
+_LONG = 2048
 # Clang accepts 256 levels of brackets; each is two levels of the tree, a statement and its block. The number of exits
 # has the same limit.
 _DEEPEST = 512
@@ -174,6 +180,9 @@ class Function(Facts):
     parameters: tuple[bytes, ...]
     node: Node
     body: Node
+    #: The classes, template heads and friend declarations around it, the innermost first. tree-sitter finds a parent by
+    #: descending from the root, so that following parents takes the square of the depth.
+    outer: tuple[Node, ...]
 
     @cached_property
     def kernel(self) -> bool:
@@ -199,12 +208,18 @@ class Function(Facts):
     def template_parameters(self) -> frozenset[bytes]:
         """The words in the template heads of the function, or of a class around it, with the names of parameters."""
         found: set[bytes] = set()
-        outer = self.node.parent
-        while outer is not None:
+        for outer in self.outer:
             given = outer.child_by_field_name("parameters") if outer.type == "template_declaration" else None
             found.update(re.findall(rb"[A-Za-z_]\w*", self.text(given)) if given is not None else ())
-            outer = outer.parent
         return frozenset(found)
+
+    @cached_property
+    def labels(self) -> dict[bytes, Node]:
+        """The first statement with each label."""
+        found: dict[bytes, Node] = {}
+        for node in nodes(self.body, _LABELED) if self.mentions(_GOTO) else ():
+            found.setdefault(self.text(node.named_children[0]), node)
+        return found
 
     def text(self, node: Node) -> bytes:
         """The code of `node`, with comments blanked; of a member access, without blanks around the operator."""
@@ -264,7 +279,9 @@ class Function(Facts):
         because each place would be compared with each exit.
         """
         nests = _NESTS.finditer(self.source.code, self.body.start_byte, self.body.end_byte)
-        may_be = next(islice(nests, _DEEPEST // 2, None), None) is not None or self.mentions(_LONG)
+        may_be = next(islice(nests, _DEEPEST // 2, None), None) is not None or any(
+            len(each) >= _LONG for each in _STATEMENTS.split(self.text(self.body))
+        )
         return may_be and (len(self._exits) >= _DEEPEST or depth(self.body) > _DEEPEST)
 
     @cached_property
@@ -415,12 +432,9 @@ def arguments(call: Node) -> tuple[Node, ...]:
 
 
 def is_method(function: Function) -> bool:
-    if b"::" in function.head:
-        return True
-    outer = function.node.parent
-    while outer is not None and outer.type not in ("struct_specifier", "class_specifier"):
-        outer = outer.parent
-    return outer is not None
+    return b"::" in function.head or any(
+        outer.type in ("struct_specifier", "class_specifier") for outer in function.outer
+    )
 
 
 def nodes(node: Node, kinds: frozenset[str] | None = None) -> Iterator[Node]:
@@ -458,11 +472,7 @@ def _label(function: Function, leaving: Node) -> Node | None:
     """The target statement of a `goto`."""
     if leaving.type != "goto_statement" or not leaving.named_children:
         return None
-    name = function.text(leaving.named_children[0])
-    for node in nodes(function.body):
-        if node.type == "labeled_statement" and function.text(node.named_children[0]) == name:
-            return node
-    return None
+    return function.labels.get(function.text(leaving.named_children[0]))
 
 
 def exclusive(one: Node, other: Node) -> bool:
@@ -515,23 +525,25 @@ def _device_macros(source: Cpp) -> tuple[tuple[bytes, bytes], ...]:
 
 def _functions(source: Cpp) -> tuple[Function, ...]:
     found = []
-    stack = [source.tree.root_node]
+    stack: list[tuple[Node, tuple[Node, ...]]] = [(source.tree.root_node, ())]
     while stack:
-        node = stack.pop()
-        if node.type == "function_definition":
-            function = _function(source, node)
+        node, outer = stack.pop()
+        kind = node.type
+        if kind == "function_definition":
+            function = _function(source, node, outer)
             if function is not None:
                 found.append(function)
-        elif node.type in _HOLDS_FUNCTIONS:
-            stack.extend(node.named_children)
+        elif kind in _HOLDS_FUNCTIONS:
+            around = (node, *outer) if kind in _AROUND_FUNCTIONS else outer
+            stack.extend((each, around) for each in node.named_children)
     return tuple(sorted(found, key=lambda function: function.body.start_byte))
 
 
-def _function(source: Cpp, node: Node) -> Function | None:
+def _function(source: Cpp, node: Node, outer: tuple[Node, ...]) -> Function | None:
     body = node.child_by_field_name("body")
     declarator = node.child_by_field_name("declarator")
     if declarator is not None and declarator.type == "operator_cast":
-        return _conversion(source, node, declarator, body)
+        return _conversion(source, node, declarator, body, outer)
     while declarator is not None and declarator.type != "function_declarator":
         declarator = declarator.child_by_field_name("declarator") or next(
             (child for child in declarator.named_children if child.type.endswith("_declarator")), None
@@ -553,16 +565,19 @@ def _function(source: Cpp, node: Node) -> Function | None:
         tuple(declared_name(parameter, code) for parameter in parameters),
         node,
         body,
+        outer,
     )
 
 
-def _conversion(source: Cpp, node: Node, declarator: Node, body: Node | None) -> Function | None:
+def _conversion(
+    source: Cpp, node: Node, declarator: Node, body: Node | None, outer: tuple[Node, ...]
+) -> Function | None:
     """`operator int() const { … }`"""
     type_ = declarator.child_by_field_name("type")
     if body is None or type_ is None or body.type != "compound_statement":
         return None
     name = source.code[declarator.start_byte : type_.end_byte]
-    return Function(source, name, source.code[node.start_byte : declarator.start_byte], (), node, body)
+    return Function(source, name, source.code[node.start_byte : declarator.start_byte], (), node, body, outer)
 
 
 def declared_name(node: Node, code: bytes) -> bytes:

@@ -275,10 +275,5 @@ def _types(operator: Function) -> frozenset[bytes]:
 
 def classes_around(function: Function) -> set[bytes]:
     """Return the names of the classes in which a function is defined."""
-    found = set()
-    outer = function.node.parent
-    while outer is not None:
-        name = outer.child_by_field_name("name") if outer.type in _CLASSES else None
-        found |= {function.text(name)} if name is not None else set()
-        outer = outer.parent
-    return found
+    named = (outer.child_by_field_name("name") for outer in function.outer if outer.type in _CLASSES)
+    return {function.text(name) for name in named if name is not None}

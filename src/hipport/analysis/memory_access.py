@@ -21,7 +21,19 @@ from hipport.analysis.abstract_program import Machine, Site
 from hipport.analysis.built_ins import VECTOR
 from hipport.analysis.device_ir import Cell, Instruction, Lambda, Span
 from hipport.analysis.group_names import group_of_type
-from hipport.analysis.uniform_values import BLOCK, GRID, MEMORY, UNION, WAVEFRONT, Place, Reason, Value, join, varying
+from hipport.analysis.uniform_values import (
+    BLOCK,
+    GRID,
+    MEMORY,
+    UNIFORM,
+    UNION,
+    WAVEFRONT,
+    Place,
+    Reason,
+    Value,
+    join,
+    varying,
+)
 
 
 class MemoryAccess:
@@ -44,7 +56,7 @@ class MemoryAccess:
         self._objects: list[tuple[int, int | str]] = []
 
     def _operand(self, each: Instruction, position: int = 0) -> Value:
-        return self.registers.get(each.operands[position], Value(GRID))
+        return self.registers.get(each.operands[position], UNIFORM)
 
     def _given(self) -> tuple[int, int, int]:
         return (self.depth, *self.at)
@@ -264,8 +276,9 @@ class MemoryAccess:
                 continue
             value = lookup(self.cells.get((target.frame, target.cell), {}), target.path)
             if value is None:
-                value = Value(GRID)  # it was never assigned, so no valid program depends on it
-            found.append(value if value.tag else value._replace(tag=self._tag_of(target)))
+                value = UNIFORM  # it was never assigned, so no valid program depends on it
+            tag = "" if value.tag else self._tag_of(target)
+            found.append(value.tagged(tag) if tag else value)
         if not found:
             return Value(address.level, why=address.why)
         value = join(found)
@@ -326,7 +339,7 @@ class MemoryAccess:
             why = Reason("its address is in memory, so any store may change it")
             self.cells[key] = {
                 path: Slot(slot.value.at_most(1, why)._replace(low=None, high=None, level=1, why=why), self._given())
-                for path, slot in (slots or {(): Slot(Value(GRID), self._given())}).items()
+                for path, slot in (slots or {(): Slot(UNIFORM, self._given())}).items()
             }
 
     def _default(self, each: Instruction) -> None:
@@ -367,7 +380,14 @@ class MemoryAccess:
             type_name = whole.value.tag.partition("class:")[2] if whole is not None else ""
         else:
             return ""
-        for name in place.path:
+        types, key = self.machine.types, (type_name, place.path)
+        if key not in types:
+            types[key] = self._type_in(type_name, place.path)
+        return types[key]
+
+    def _type_in(self, type_name: str, path: tuple[str, ...]) -> str:
+        """The type of a part of an object of that type."""
+        for name in path:
             if name.startswith("["):
                 type_name = type_name.removesuffix("[]") if type_name.endswith("[]") else type_name.removesuffix(" *")
                 continue

@@ -194,6 +194,10 @@ class Mentions:
         """Return all that a definition uses, directly or not, itself first."""
         return list(self.following_from(definition))
 
+    def reached_from_any(self, definitions: Iterable[NamedDefinition]) -> list[NamedDefinition]:
+        """Return all that one of the definitions uses, directly or not, these first."""
+        return list(_following(definitions, self._used_by))
+
     def following_from(
         self, definition: NamedDefinition, but: Collection[NamedDefinition] = ()
     ) -> Iterator[NamedDefinition]:
@@ -226,9 +230,7 @@ def _class_of(function: Function) -> bytes:
     if qualified is not None:
         around = qualified[1]
     else:
-        outer = function.node.parent
-        while outer is not None and outer.type not in ("struct_specifier", "class_specifier"):
-            outer = outer.parent
+        outer = next((each for each in function.outer if each.type in ("struct_specifier", "class_specifier")), None)
         named = outer.child_by_field_name("name") if outer is not None else None
         if named is not None and named.type == "template_type":
             named = named.child_by_field_name("name")

@@ -41,6 +41,8 @@ class ThreadSets:
         self._sets: dict[int, int] = {}
         self._sides: dict[tuple[int, bool], int] = {}
         self._meets: dict[tuple[int, int], bool] = {}
+        self._ones: dict[tuple[int, bool], bool] = {}
+        self._conditions: dict[int, list[tuple[int, bool]]] = {}
         self._predecessors: dict[int, list[int]] = {}
         for block in flow.order:
             for to in dict.fromkeys(whole.blocks[block].successors):
@@ -66,6 +68,11 @@ class ThreadSets:
 
     def conditions(self, block: int) -> list[tuple[int, bool]]:
         """Return the conditions on which a block is control dependent, each with its value there."""
+        if block not in self._conditions:
+            self._conditions[block] = self._find_conditions(block)
+        return self._conditions[block]
+
+    def _find_conditions(self, block: int) -> list[tuple[int, bool]]:
         found = []
         for each in (block, *self._flow.dominators(block)):
             before = self._predecessors.get(each, [])
@@ -100,6 +107,12 @@ class ThreadSets:
 
     def _is_one(self, register: int, side: bool) -> bool:
         """Whether a condition selects one thread of the block: `threadIdx.x == which`."""
+        key = register, side
+        if key not in self._ones:
+            self._ones[key] = self._selects_one(register, side)
+        return self._ones[key]
+
+    def _selects_one(self, register: int, side: bool) -> bool:
         found = self._whole.definitions.get(register)
         each = found[0] if found is not None else None
         if each is None:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from enum import Enum
+from functools import lru_cache
 from typing import NamedTuple
 
 from hipport.analysis.block_shapes import BlockShape
@@ -107,7 +108,18 @@ class Value(NamedTuple):
         fields = tuple((name, each.at_most(level, why)) for name, each in self.fields)
         if self.level <= level:
             return self._replace(fields=fields)
-        return self._replace(level=level, why=why, affine=None, fields=fields)
+        _, low, high, _, targets, _, _, divisor, tag, numbers = self
+        return Value(level, low, high, None, targets, fields, why, divisor, tag, numbers)
+
+    def because(self, why: Reason) -> Value:
+        """Return the value with another reason."""
+        level, low, high, affine, targets, fields, _, divisor, tag, numbers = self
+        return Value(level, low, high, affine, targets, fields, why, divisor, tag, numbers)
+
+    def tagged(self, tag: str) -> Value:
+        """Return the value with another tag."""
+        level, low, high, affine, targets, fields, why, divisor, _, numbers = self
+        return Value(level, low, high, affine, targets, fields, why, divisor, tag, numbers)
 
     def bare(self) -> Value:
         """Return it without the facts that hold only for this very number."""
@@ -117,6 +129,10 @@ class Value(NamedTuple):
         """Return it with its level and targets alone, also in its parts."""
         fields = tuple((name, each.without_numbers()) for name, each in self.fields)
         return Value(self.level, targets=self.targets, fields=fields, why=self.why)
+
+
+#: A value that is the same for all threads, of which nothing else is known.
+UNIFORM = Value(GRID)
 
 
 class Blocks(NamedTuple):
@@ -129,6 +145,7 @@ class Blocks(NamedTuple):
     assume: Callable[[Numbering, int], None] | None
 
 
+@lru_cache(maxsize=1 << 13)
 def constant(number: int) -> Value:
     """Return a number that is the same everywhere."""
     return Value(GRID, number, number, divisor=min(_power_in(number) or BLOCK, BLOCK))
@@ -143,7 +160,7 @@ def join(values: Iterable[Value]) -> Value:
     """Return the join of values: one of them reaches a place, the same one for all threads."""
     first, *rest = values
     for each in rest:
-        if each == first:
+        if each is first or each == first:
             continue
         least = min(first, each, key=lambda value: value.level)
         low = None if first.low is None or each.low is None else min(first.low, each.low)
@@ -194,11 +211,14 @@ def wider(old: Value, new: Value) -> Value:
 
 def least(values: Iterable[Value]) -> Value:
     """Return a value computed from these in an unknown way."""
-    found = [each for value in values for each in (value, *(part for _, part in value.fields))]
-    if not found:
-        return Value(GRID)
-    worst = min(found, key=lambda value: value.level)
-    return Value(worst.level, why=worst.why)
+    worst: Value | None = None
+    for value in values:
+        if worst is None or value.level < worst.level:
+            worst = value
+        for _, part in value.fields:
+            if part.level < worst.level:
+                worst = part
+    return UNIFORM if worst is None else Value(worst.level, why=worst.why)
 
 
 def _least_aligned(a: int, b: int) -> int:
@@ -359,8 +379,8 @@ def _folded(sign: str, one: Value, two: Value, blocks: Blocks) -> Value | None:
         try:
             number = _INTEGER[sign](a, b)
         except ZeroDivisionError:
-            return Value(GRID)
-        return constant(number) if abs(number) <= _LARGEST else Value(GRID)
+            return UNIFORM
+        return constant(number) if abs(number) <= _LARGEST else UNIFORM
     if sign in ("&", "*", "&&") and 0 in (a, b):
         return constant(0)
     if (one.numbers or two.numbers) and one.level >= GRID and two.level >= GRID:

@@ -22,7 +22,7 @@ from hipport.analysis.device_ir import Instruction
 from hipport.analysis.inlined_program import InlinedProgram, Named
 from hipport.analysis.lowering_state import without_arguments
 from hipport.analysis.memory_places import Access, Place, Places, overlap
-from hipport.analysis.reconvergence import Reconvergence
+from hipport.analysis.reconvergence import Loop, Reconvergence
 from hipport.analysis.thread_sets import ThreadSets
 from hipport.analysis.uniform_values import BLOCK, WAVEFRONT, Value
 from hipport.analysis.waiting_loops import Wait, waiting_loops
@@ -83,6 +83,8 @@ class _Wavefronts:
         self._told = told
         self._threads = ThreadSets(whole, flow, self._value)
         self._position = {block: i for i, block in enumerate(flow.order)}
+        #: For each loop that waits, see `_find_partings`.
+        self._partings: dict[int, list[tuple[int, int | None]]] = {}
 
     def of(self, waits: list[Wait]) -> Iterator[WavefrontWait]:
         for wait in waits:
@@ -220,34 +222,42 @@ class _Wavefronts:
     def _may_diverge(self, wait: Wait, block: int) -> bool:
         """Whether lanes of one wavefront may diverge, some to the loop and some around it to a block."""
         header = wait.loop.header
-        around = [each for each in self._flow.order if self._reaches(each, header) and each not in wait.loop.blocks]
-        for branch in around:
-            of = self._whole.blocks[branch]
-            sides = dict.fromkeys(of.successors)
-            if of.condition is None or len(sides) < 2:
-                continue
-            to_loop = [side for side in sides if self._is_forward(branch, side) and self._reaches(side, header)]
-            to_store = [side for side in sides if self._is_forward(branch, side) and self._avoids(side, block, wait)]
-            parts = to_loop and any(side not in to_loop or len(to_loop) > 1 for side in to_store)
-            if parts and self._level(of.condition) < WAVEFRONT:
+        if header not in self._partings:
+            self._partings[header] = list(self._find_partings(wait.loop))
+        # Whether lanes disagree is asked only of branches that matter, and once.
+        while found := next((each for each in self._partings[header] if each[0] >> block & 1), None):
+            if found[1] is None or self._level(found[1]) < WAVEFRONT:
+                self._partings[header] = [(found[0], None), *(each for each in self._partings[header] if each != found)]
                 return True
+            self._partings[header].remove(found)
         return False
+
+    def _find_partings(self, loop: Loop) -> Iterator[tuple[int, int | None]]:
+        """Yield the branches at which lanes may go to a loop or around it: a bit for each block behind; the condition.
+
+        None for a condition on which lanes are known to disagree.
+        """
+        behind: dict[int, int] = {}
+        for block in reversed(self._flow.order):
+            bits = 1 << block
+            if block not in loop.blocks:
+                for to in self._whole.blocks[block].successors:
+                    bits |= behind[to] if self._is_forward(block, to) else 0
+            behind[block] = bits
+        for branch in self._flow.order:
+            of = self._whole.blocks[branch]
+            sides = [side for side in dict.fromkeys(of.successors) if self._is_forward(branch, side)]
+            if of.condition is None or len(set(of.successors)) < 2 or branch in loop.blocks:
+                continue
+            to_loop = [side for side in sides if self._reaches(side, loop.header)]
+            bits = 0
+            for side in sides if to_loop else ():
+                bits |= behind[side] if side not in to_loop or len(to_loop) > 1 else 0
+            if bits and self._reaches(branch, loop.header):
+                yield bits, of.condition
 
     def _is_forward(self, block: int, successor: int) -> bool:
         return self._position[successor] > self._position[block]
-
-    def _avoids(self, start: int, end: int, wait: Wait) -> bool:
-        """Whether a path leads from one block to another without passing the loop."""
-        seen, waiting = set(), [start]
-        while waiting:
-            each = waiting.pop()
-            if each == end:
-                return True
-            if each in seen or each in wait.loop.blocks or not self._reaches(each, end):
-                continue
-            seen.add(each)
-            waiting += [to for to in self._whole.blocks[each].successors if self._is_forward(each, to)]
-        return False
 
     def _is_followed_by_barrier(self, wait: Wait) -> bool:
         """Whether a barrier of the block follows the loop, so that no thread of it is waited for."""

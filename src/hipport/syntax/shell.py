@@ -5,10 +5,11 @@ from __future__ import annotations
 
 import json
 import re
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import ClassVar
 
 from hipport.core.edits import Span
@@ -284,12 +285,17 @@ class Markdown(Source):
         found: list[Command] = []
         taken: list[Span] = []
         for pattern in (_FENCE, _INLINE, _INDENTED):
+            # Matches of one pattern do not overlap, so only those of the patterns before may contain one.
+            starts = [each.start for each in taken]
+            ends = list(accumulate((each.end for each in taken), max))
             for match in pattern.finditer(self.text):
                 span = Span(*match.span(1))
-                if any(other.start <= span.start < other.end for other in taken):
+                before = bisect_right(starts, span.start)
+                if before and span.start < ends[before - 1]:
                     continue
                 taken.append(span)
                 found += _in_lines(self.text, span)
+            taken.sort(key=lambda each: each.start)
         return tuple(sorted(found, key=lambda each: each.span.start))
 
 

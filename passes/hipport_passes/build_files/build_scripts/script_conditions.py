@@ -72,12 +72,19 @@ class Conditions(ScriptNames):
         #: Conditions for CUDA only that are opened to ROCm, and the value they then have for both.
         self._opened: dict[cst.CSTNode, bool] = {}
         self._truths: dict[tuple[cst.CSTNode, bool], bool | None] = {}
+        #: How many conditions are being decided: what is found meanwhile may rest on an answer that is not final.
+        self._asking = 0
+        self._turning: dict[cst.CSTNode, bool] = {}
         self._leaving: dict[cst.CSTNode, list[tuple[int, cst.BaseExpression]]] = {}
+        #: For each node: whether ROCm and CUDA reach it within its function, and whether a later branch is for ROCm.
+        self._reached: dict[cst.CSTNode, tuple[bool, bool, bool]] = {}
 
     def open_to_rocm(self, tests: Mapping[cst.CSTNode, bool]) -> None:
         """Give conditions that are for CUDA only this value, on ROCm and with CUDA."""
         self._opened.update(tests)
         self._truths.clear()
+        self._reached.clear()
+        self._turning.clear()
 
     def truth(self, test: cst.CSTNode | None, rocm: bool, depth: int = 0) -> bool | None:
         """Return the value of a condition on Linux with a PyTorch for ROCm, or else for CUDA."""
@@ -88,7 +95,9 @@ class Conditions(ScriptNames):
         key = test, rocm
         if key not in self._truths:
             self._truths[key] = None  # The answer for a cycle of functions and names.
+            self._asking += 1
             self._truths[key] = self._truth(test, rocm, depth)
+            self._asking -= 1
         return self._truths[key]
 
     def _truth(self, test: cst.CSTNode, rocm: bool, depth: int) -> bool | None:
@@ -240,18 +249,22 @@ class Conditions(ScriptNames):
     def conditions(self, node: cst.CSTNode) -> Iterator[tuple[cst.BaseExpression, bool]]:
         """Yield (condition, the value that reaches `node`), innermost first, within its function."""
         for above, child in self.ancestors(node):
-            if isinstance(above, (cst.If, cst.IfExp)) and child is not above.test:
-                yield above.test, child is above.body
-            elif isinstance(above, cst.BooleanOperation) and child is above.right:
-                yield above.left, isinstance(above.operator, cst.And)
-            elif isinstance(above, (cst.Module, cst.IndentedBlock)):
-                place = self.order.get(child)
-                for at, test in self._left_before(above):
-                    if place is not None and at >= place:
-                        break
-                    yield test, False
-            elif isinstance(above, cst.FunctionDef):
+            if isinstance(above, cst.FunctionDef):
                 return
+            yield from self.decisions(above, child)
+
+    def decisions(self, above: cst.CSTNode, child: cst.CSTNode) -> Iterator[tuple[cst.BaseExpression, bool]]:
+        """Yield (condition, the value that reaches `child`) of the conditions that the node above it decides."""
+        if isinstance(above, (cst.If, cst.IfExp)) and child is not above.test:
+            yield above.test, child is above.body
+        elif isinstance(above, cst.BooleanOperation) and child is above.right:
+            yield above.left, isinstance(above.operator, cst.And)
+        elif isinstance(above, (cst.Module, cst.IndentedBlock)):
+            place = self.order.get(child)
+            for at, test in self._left_before(above):
+                if place is not None and at >= place:
+                    break
+                yield test, False
 
     def _left_before(self, block: cst.Module | cst.IndentedBlock) -> list[tuple[int, cst.BaseExpression]]:
         """Return where statements of a block leave it, and their conditions.
@@ -274,15 +287,24 @@ class Conditions(ScriptNames):
 
     def _allowed(self, node: cst.CSTNode) -> Runs:
         """Return in which builds the conditions around `node` let it be reached, within its function."""
-        rocm = cuda = True
-        for test, wanted in self.conditions(node):
-            rocm = rocm and self.truth(test, True) is not (not wanted)
-            cuda = cuda and self.truth(test, False) is not (not wanted)
-        for above, child in self.ancestors(node):
+        # Nodes share what is around them, in a chain of `elif` nearly all of it.
+        way = []
+        while node not in self._reached and node in self.parent:
+            way.append(node)
+            node = self.parent[node]
+        rocm, cuda, turned = self._reached.get(node, (True, True, False))
+        for child in reversed(way):
+            above = self.parent[child]
+            if isinstance(above, cst.FunctionDef):
+                rocm = cuda = True
+            for test, wanted in self.decisions(above, child):
+                rocm = rocm and self.truth(test, True) is not (not wanted)
+                cuda = cuda and self.truth(test, False) is not (not wanted)
             # In `if FORCE_CUDA: … elif torch.version.hip: …` the first branch is not for ROCm, even if it is forced.
-            if isinstance(above, cst.If) and child is above.body and self.turns_to_rocm(above):
-                rocm = False
-        return Runs(rocm, cuda)
+            turned = turned or (isinstance(above, cst.If) and child is above.body and self.turns_to_rocm(above))
+            if not self._asking:
+                self._reached[child] = rocm, cuda, turned
+        return Runs(rocm and not turned, cuda)
 
     def _called(self, function: cst.FunctionDef) -> Runs:
         """Return in which builds a function is called: in all, if nothing calls it except itself."""
@@ -399,12 +421,23 @@ class Conditions(ScriptNames):
 
     def turns_to_rocm(self, branch: cst.If) -> bool:
         """Return whether a later branch of `if … elif …` is for ROCm alone."""
-        following = branch.orelse
-        while isinstance(following, cst.If):
-            if self.truth(following.test, True) is not False and self.truth(following.test, False) is False:
-                return True
+        if branch in self._turning:
+            return self._turning[branch]
+        way = []
+        following: cst.CSTNode | None = branch
+        while isinstance(following, cst.If) and following not in self._turning:
+            way.append(following)
             following = following.orelse
-        return False
+        turns = isinstance(following, cst.If) and (self._turning[following] or self._is_for_rocm(following))
+        for each in reversed(way):
+            if not self._asking:
+                self._turning[each] = turns
+            if each is not branch:
+                turns = turns or self._is_for_rocm(each)
+        return turns
+
+    def _is_for_rocm(self, branch: cst.If) -> bool:
+        return self.truth(branch.test, True) is not False and self.truth(branch.test, False) is False
 
     @cached_property
     def aware(self) -> bool:

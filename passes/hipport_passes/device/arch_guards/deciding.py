@@ -64,6 +64,7 @@ _ERRORS = re.compile(rb"\s*(?:#[ \t]*error\b[^\n]*(?:\n\s*|\Z))+")
 _WRITTEN = re.compile(rb"#[ \t]*define[ \t]+\w+\(?|[\w.]+|::|[^\s\w]")
 _IF = re.compile(rb"#[ \t]*(?:el)?if")
 _INCLUDE = re.compile(rb"\s*#[ \t]*include\b")
+_SEMICOLON = re.compile(rb"^[ \t]*#[ \t]*include\b[^\r\n]*|;", re.MULTILINE)
 _DECLARE = frozenset(f"hip/{name}.h" for name in ("hip_runtime", "hip_runtime_api", "hip_cooperative_groups"))
 _BRACKETED = re.compile(rb"(?<=[(,] )\( (?!__VA_ARGS__)(\w+) \)(?= [,)])")
 _MASKED = re.compile(rb"hipport :: (all|any|ballot|shfl(?:_up|_down|_xor)?)_sync \( ((?:[^,()]|\( [^,()]* \))+?) , ")
@@ -100,7 +101,7 @@ def decide(span: Span, name: bytes, more: str = "") -> Finding:
 
 def _same_branches(source: Cpp, project: Project, group: tuple[Conditional, ...]) -> bool:
     """Return whether all branches are the same, for example calls of hipport's functions with all lanes and no mask."""
-    if group[-2].word != b"else":
+    if group[-2].word != b"else" or not _as_many_statements(source, group):
         return False
     constants = project.union_over(source, _constants)
     full = {name for name, is_full in constants if is_full} - {name for name, is_full in constants if not is_full}
@@ -131,6 +132,17 @@ def _same_branches(source: Cpp, project: Project, group: tuple[Conditional, ...]
         )
         branches.add((_MASKED.sub(unmasked, _BRACKETED.sub(rb"\1", written)), strings, included))
     return len(branches) == 1
+
+
+def _as_many_statements(source: Cpp, group: tuple[Conditional, ...]) -> bool:
+    """Return whether all branches have as many semicolons: what differs in that need not be read."""
+    ends = source.fact(_semicolons)
+    return len({len(_between(ends, Span(one.span.end, two.span.start))) for one, two in pairwise(group)}) == 1
+
+
+def _semicolons(source: Cpp) -> list[int]:
+    """Return the places of all semicolons, except those in lines of includes."""
+    return [match.start() for match in _SEMICOLON.finditer(source.code) if match[0] == b";"]
 
 
 def _only_loads(source: Cpp, group: tuple[Conditional, ...]) -> bool:
@@ -525,10 +537,17 @@ def _everywhere(files: Iterable[Cpp]) -> dict[bytes, list[tuple[PurePath, int]]]
     """Return where a program declares functions, macros and types."""
     places: dict[bytes, list[tuple[PurePath, int]]] = {}
     for source in files:
-        for match in _DECLARES.finditer(source.code):
-            for name in filter(None, match.groups()[:_VARIABLE]):
-                places.setdefault(name, []).append((source.path, match.start()))
+        for name, at in source.fact(_declared_at):
+            places.setdefault(name, []).append((source.path, at))
     return places
+
+
+def _declared_at(source: Cpp) -> list[tuple[bytes, int]]:
+    return [
+        (name, match.start())
+        for match in _DECLARES.finditer(source.code)
+        for name in filter(None, match.groups()[:_VARIABLE])
+    ]
 
 
 def _gone(

@@ -65,11 +65,12 @@ def in_turns(function: Function, kernels: Kernels, waiting: Waiting, widest: int
             found = next(skips, None)
             behind: Call | None = None
             if found is None:
-                found = next(_leaves(function, kernels, barrier, loop, widest), None)
-                if found is None:
-                    continue
+                # Whether a barrier follows is seen in the text; whether lanes leave apart takes an analysis of values.
                 behind = next(_behind(function, kernels, waiting, loop, barriers, _CALLERS), None)
                 if behind is None:
+                    continue
+                found = next(_leaves(function, kernels, barrier, loop, widest), None)
+                if found is None:
                     continue
             if found.key in told:
                 continue
@@ -151,6 +152,11 @@ def _leaves(function: Function, kernels: Kernels, barrier: Call, loop: Node, wid
 
 
 def _parted(function: Function, kernels: Kernels, condition: Condition, loop: Node, widest: int) -> Iterator[_Parting]:
+    if not condition.loop and condition.statement != loop:
+        side = side_of(condition.statement, condition.taken, b"", 0, 0, False, False)
+        # A thread that skips the barrier in every iteration never waits there. The text tells; values take longer.
+        if not may_change(function, side, loop, kernels):
+            return
     unless = ""
     agreed = kernels.agreement(function, condition.expression)
     if agreed >= WARP and is_warp_invariant(function, condition.expression, kernels):
@@ -162,13 +168,8 @@ def _parted(function: Function, kernels: Kernels, condition: Condition, loop: No
     if condition.loop:
         if equal_trips(kernels, function, condition.statement, widest):
             return
-    elif condition.statement != loop:
-        if alike_in_turns(kernels, function, condition.expression, loop, widest):
-            return
-        side = side_of(condition.statement, condition.taken, b"", 0, 0, False, False)
-        # A thread that skips the barrier in every iteration never waits there.
-        if not may_change(function, side, loop, kernels):
-            return
+    elif condition.statement != loop and alike_in_turns(kernels, function, condition.expression, loop, widest):
+        return
     yield _Parting(
         function.text(condition.expression), condition.statement.id, unless, (function, condition.expression)
     )

@@ -156,8 +156,12 @@ def counted_by(component: Component, name: bytes, cuda: int, wave: int) -> str:
 def _counting(component: Component) -> tuple[tuple[NamedDefinition, tuple[_Role, ...]], ...]:
     """Return what uses intrinsics of 32 lanes, or has them, and the expressions by which it counts lanes."""
     logical = component.fact(Logical)
+    mentions = logical.mentions
+    # What no function uses that reaches such intrinsics need not be read.
+    reaching = [each for each in mentions.definitions if each.function is not None and logical.reached_from(each)]
+    used = frozenset(mentions.reached_from_any(reaching))
     found = []
-    for user in logical.mentions.definitions:
+    for user in (each for each in mentions.definitions if each in used):
         roles = tuple(each for each in _roles(user) if _is_asked(user.source, each))
         if roles and logical.uses(user):
             found.append((user, roles))

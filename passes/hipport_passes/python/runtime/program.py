@@ -33,10 +33,11 @@ class PythonProgram(Script):
         """Treat conditions as always passed, because they are about to be changed so that ROCm passes."""
         self._lifted |= set(tests)
         self._runs.clear()
+        self._reached.clear()
 
-    def conditions(self, node: cst.CSTNode) -> Iterator[tuple[cst.BaseExpression, bool]]:
-        """Yield (condition, the value that reaches `node`), without lifted conditions."""
-        for test, wanted in super().conditions(node):
+    def decisions(self, above: cst.CSTNode, child: cst.CSTNode) -> Iterator[tuple[cst.BaseExpression, bool]]:
+        """Yield (condition, the value that reaches `child`), without lifted conditions."""
+        for test, wanted in super().decisions(above, child):
             if not any(each in self._lifted for each in _operands(test)):
                 yield test, wanted
 
