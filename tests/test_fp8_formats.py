@@ -103,6 +103,19 @@ def test_upstreams_additions_to_a_ported_file_are_found() -> None:
     )
 
 
+def test_a_limit_without_a_name_of_its_own_is_of_the_type_that_it_is_specialized_for() -> None:
+    text_of = b"""#include <cuda_fp8.h>
+template <class T> struct Most { static constexpr float value = 127; };
+template <> struct Most<__nv_fp8_e4m3> { static constexpr float value = 448; };
+template <class T> constexpr float top() { return 1; }
+template <> constexpr float top<__nv_fp8_e4m3>() { return 448; }
+struct Image { static constexpr int rows = 448; };
+"""
+    made = text(ported("gfx942", k_dot_cu=text_of), "k.cu")
+    assert "value = 240" in made and "return 240" in made and "rows = 448" in made
+    assert "value = 448" in text(ported("gfx1100", k_dot_cu=text_of), "k.cu")
+
+
 def test_a_limit_in_a_header_of_the_program_is_reported() -> None:
     header = b"#pragma once\nconstexpr float kMax = 448.0f;\n"
     result = ported("gfx942", limits_dot_h=header, k_dot_cu=b'#include "limits.h"\n' + KERNEL)

@@ -59,7 +59,7 @@ FUNCTION = (
 KERNELS = (
     "k", "ns::k", "::k", "::ns::k", "t<int>", "t<int, 4>", "ns::t<float >", "t <int>", "b<(4 > 3)>", "b<(3 < 4)>",
     "b<sizeof(int) <= 4>", "kernels[0]", "kernels[n - 1]", "(*kernels)", "(k)", "holder.k", "at->k", "get(1,2)",
-    "get(1, 2)", "Of<int>::pointer", "ns :: k", "shape<32,1>", "t<Of<int>, 2>",
+    "get(1, 2)", "Of<int>::pointer", "ns :: k", "shape<32,1>", "t<Of<int>, 2>", "t<Of<Of<int>>>",
 )  # fmt: skip
 CONFIGURATIONS = (
     "1, 32", "n, 256, 0, k_stream", "n/(1<<8), 256", "(n + 31) >> 5, 32", "n < 4 ? 1 : 2, 64", "n <= 4, 64",

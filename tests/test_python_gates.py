@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+import hipport
 from hipport.engine.outcomes import Ported
 from hipport.engine.pipeline import run
 from hipport.program.project import Project, Target
@@ -110,6 +111,14 @@ def test_modules_of_the_project_are_not_missing() -> None:
     assert ported("import cupy\n").reported
     assert not ported("import cupy\n", "cupy/__init__.py").reported
     assert not ported("import cupy\n", "lib/cupy.py").reported
+
+
+def test_a_file_that_only_asks_a_package_for_hopper_is_read(tmp_path: Path) -> None:
+    text = "from kernels.utils import is_sm90_supported\nfast = is_sm90_supported()\n"
+    (tmp_path / "fast.py").write_text(text)
+    (tmp_path / "k.cu").write_text("__global__ void k() {}\n")
+    assert "python_gates/not_followed" in {each.rule for each in hipport.rewrite([tmp_path], jobs=1).reported}
+    assert not ported(text, "kernels/utils.py").reported
 
 
 @pytest.fixture

@@ -222,6 +222,8 @@ def _shape(source: Cpp, launch: WrittenLaunch, delimiter: bytes) -> str:
         template = None
     if not named and not template:
         return "its kernel is more than a name with template arguments"
+    if b">>>" in kernel:
+        return "its template arguments have >>> in them"
     inside = text[launch.opening.end : launch.closing.start]
     around = text[launch.kernel.end : launch.opening.start] + inside + text[launch.closing.end : launch.arguments.start]
     if _COMMENT.search(around):

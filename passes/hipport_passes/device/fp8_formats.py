@@ -216,6 +216,12 @@ def _about_bytes(source: Cpp, offset: int, start: int, end: int) -> bool:
     code = source.code
     if ABOUT.search(code, start, end) or _BYTE.search(code, start, end):
         return True
+    return _of_such_type(source, offset)
+
+
+def _of_such_type(source: Cpp, offset: int) -> bool:
+    """Return whether a place is in a function, or in a structure, that is made for 8-bit numbers by its head."""
+    code = source.code
     function = function_at(source, offset)
     if function is not None:
         head = code[function.node.start_byte : function.body.start_byte]
@@ -239,7 +245,7 @@ def _numbers(source: Cpp, has: Formats, about: bool, typed: bool) -> Iterator[Fi
         start, end = _statement(code, span.start)
         directive = source.directive(span.start)
         statement = code[directive.start : directive.end] if directive else code[start:end]
-        near = ABOUT.search(statement) is not None
+        near = ABOUT.search(statement) is not None or (typed and _of_such_type(source, span.start))
         floating = re.search(rb"[.eEpP]", text) is not None or b"f" in match["suffix"].lower()
         limit = _LIMIT.search(statement) is not None
         # 448 is also a common image size: a number that stands neither beside such a name nor beside a limit is

@@ -21,6 +21,7 @@ from hipport_passes.device.value_flow import CALL, NO_CALL, Place, reached, ways
 
 _OF_HOST = re.compile(
     rb"(?:cuda|hip)(?:MallocManaged|HostAlloc|MallocHost|HostMalloc|HostGetDevicePointer|HostRegister)"
+    rb"|(?:cu|hip)Mem(?:AllocManaged|AllocHost|HostAlloc|HostGetDevicePointer|HostRegister)"
 )
 _ALLOCATION = re.compile(rb"\b(" + _OF_HOST.pattern + rb")\s*(?:<[^<>;]*>\s*)?\(")
 _MANAGED = re.compile(rb"\b__managed__\s[^;={}()]*?(\w+)\s*(?:\[[^;{}]*)?[;={]")
@@ -47,6 +48,9 @@ _LONGEST = 400
 # The number of steps from one unit to another.
 _MOST_UNITS = 4
 _CLASS = re.compile(rb"\b(?:struct|class)\s+(?:\w+\s+)?(\w+)\s*(?:final\s*)?(?::(?P<bases>[^;{}()]*))?\{")
+# A lambda with a name: `auto allocate = [](size_t n) {`.
+_LAMBDA = re.compile(rb"\b(\w+)\s*=\s*\[[^\[\]{}();]*\]\s*(?:\([^(){};]*\)[^(){};=]*)?\{")
+_RETURNS = re.compile(rb"\breturn\b")
 _OPERATOR_NEW = re.compile(rb"\boperator\s+new\b")
 
 
@@ -196,6 +200,7 @@ def _sources(source: Cpp) -> Iterator[tuple[Place, MemoryOrigin]]:
             places = [*known.roots(function, given[0])] if registers else known.target(function, given[0])
             for place in places:
                 yield place, MemoryOrigin(match[1], source, match.start())
+    yield from _lambdas(source)
     allocating = dict(_macros(source))
     for match in CALL.finditer(code):
         name = match[1]
@@ -234,12 +239,21 @@ def _tensors(source: Cpp) -> Iterator[tuple[Place, MemoryOrigin]]:
             yield from put(start + match.end(), origin)
 
 
+def _lambdas(source: Cpp) -> Iterator[tuple[Place, MemoryOrigin]]:
+    """Yield the results of lambdas with a name that allocate and return."""
+    for match in _LAMBDA.finditer(source.code):
+        end = source.closing(match.end() - 1) or match.end()
+        allocation = _ALLOCATION.search(source.code, match.end(), end)
+        if allocation is not None and _RETURNS.search(source.code, allocation.end(), end):
+            yield ("result", match[1], 0), MemoryOrigin(allocation[1], source, allocation.start())
+
+
 def _macros(source: Cpp) -> Iterator[tuple[bytes, int]]:
     """Yield the macros that allocate, each with the index of the parameter that receives the pointer."""
     for match in DEFINE.finditer(source.code):
         call = _ALLOCATION.search(match[3]) if match[2] else None
         for index, name in enumerate(re.findall(rb"\w+", match[2] or b"") if call else ()):
-            if call and re.match(rb"[\s(&*\w]*\b" + name + rb"\b", match[3][call.end() :].partition(b",")[0]):
+            if call and re.match(rb"[\s()&*\w]*\b" + name + rb"\b", match[3][call.end() :].partition(b",")[0]):
                 yield match[1], index
 
 

@@ -79,6 +79,10 @@ _MANY = re.compile(rb"(?<![\w.])(?:32|64|\d{3})(?![\w.])")
 _LOST = re.compile(
     rb"(?i)(?:capab\w*|compute_cap|cc|sm|sm_?version|arch|_major)(?:\(\))?(?:\[[^\]\n]*\])?[ \t]*(?:[=<>!]=|[<>]|in\b)"
 )
+# Names of functions and values that tell of Hopper and later GPUs.
+_NAMED_FOR = re.compile(
+    rb"(?i)\b_*(?:is|has|supports?|can_use|requires?)_\w*?(?:sm_?(?:9|1[0-2])\d|hopper|blackwell)|sm(?:9|1[0-2])\dorlater"
+)
 _INTRINSICS = re.compile(rb"\w+_sync")
 _FROM = re.compile(rb"(?m)^from[ \t]+[\w.]*?\.?(\w+)[ \t]+import[ \t]*(\([^()]*\)|[^\n#]*)")
 # Code that is wrong on ROCm in any context.
@@ -104,6 +108,8 @@ def _asked(source: Python, project: Project) -> set[str]:
         asked.add("capabilities")
     if "capabilities" not in asked and _LOST.search(text) and project.fact(_asks_for_capabilities):
         asked.add("capabilities")
+    if _NAMED_FOR.search(text):
+        asked.add("told")
     if any(all(word in text for word in words) for words in _LACKING):
         asked.add("lacking")
     if "device_names" in asked and not PRODUCT.search(text):
@@ -142,6 +148,7 @@ def find(source: Python, project: Project) -> Iterator[Finding]:
         lacking,
         probes,
         sources,
+        told_by_packages,
         triton,
         versions,
         warp_sizes,
@@ -157,6 +164,7 @@ def find(source: Python, project: Project) -> Iterator[Finding]:
             capability_reader.Elsewhere(project.fact(_capability_functions), project.fact(_constants)),
             project.fact(_missing_code),
         ),
+        "told": lambda: told_by_packages.told(program, lambda name: not name or _own(name, project)),
         "device_names": lambda: probes.device_names(program),
         "nvidia_smi": lambda: probes.nvidia_smi(program),
         "tools": lambda: probes.tools(program),

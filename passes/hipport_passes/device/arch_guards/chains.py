@@ -31,6 +31,8 @@ OLDEST = {
     b"__CUDACC_VER_MINOR__": 0,
     b"__CUDACC_VER_BUILD__": 0,
     b"__CUDART_API_VERSION": 11000,
+    b"__CUDA_ARCH_LIST__": 500,  # The first of a list, since CUDA 11.5.
+    b"NVTX_VERSION": 2,  # CUDA 11 still has the headers of NVTX 2.
     b"CUDNN_VERSION": 8000,
     b"CUDNN_MAJOR": 8,
     **{under + _LIBCUPP + part: value for under in (b"", b"_") for part, value in _LIBCUPP_OLDEST.items()},

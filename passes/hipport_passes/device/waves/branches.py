@@ -27,7 +27,7 @@ from hipport.core.edits import Edit, Span
 from hipport.core.finding import Certainty, Finding
 from hipport.program.project import Component, Project
 from hipport.syntax.cpp import Cpp, within
-from hipport_passes.device.waves.kinds import on_wavefronts
+from hipport_passes.device.waves.kinds import not_on_device, on_wavefronts
 from hipport_passes.device.waves.sizes import having_intrinsics
 
 _TOKEN = re.compile(rb"0[xX][0-9a-fA-F]+[uUlL]*|\d[\w.]*|[A-Za-z_]\w*|\\\r?\n|\S")
@@ -36,8 +36,8 @@ _SIZE_OF_WAVEFRONT = frozenset((b"warpSize", b"__AMDGCN_WAVEFRONT_SIZE", b"__AMD
 #: The lanes of a wavefront and of a warp, and their bits and masks, which may have other meanings.
 _LANES = (64, 32)
 _OF_LANES = {(63, 31), (6, 5)}
-_MAY_BE = re.compile(rb"\b(?:64|0[xX]40)[uUlL]*\b|\bwarpSize\b|\b__AMDGCN_WAVEFRONT_SIZE")
-_ABOUT_LANES = re.compile(rb"(?i)lane|warp|wave|shift|log|bits|mask")
+_MAY_BE = re.compile(rb"\b(?:64|0[xX]40|63|0[xX]3[fF]|6)[uUlL]*\b|\bwarpSize\b|\b__AMDGCN_WAVEFRONT_SIZE")
+_ABOUT_LANES = re.compile(rb"(?i)lane|warp|wave|shift|log|bits|mask|threadIdx\s*\.\s*x\s*\)?\s*(?:&|>>)")
 _WORD = re.compile(rb"[A-Za-z_]\w*")
 _CALLED = re.compile(rb"([A-Za-z_]\w*)\s*[(<]")
 _PART = re.compile(rb"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
@@ -174,7 +174,7 @@ def _branches(source: Cpp, project: Project) -> Iterator[tuple[Span, list[Span]]
     if source.hip_only:
         for group in source.conditionals:
             spans = [Span(part.span.end, following.span.start) for part, following in pairwise(group)]
-            of_cuda = [each for each in spans if len(each) and within(each.start, source.cuda_only)]
+            of_cuda = [each for each in spans if len(each) and _is_of_cuda(source, each)]
             for each in spans if of_cuda else ():
                 if len(each) and within(each.start, source.hip_only):
                     yield each, of_cuda
@@ -186,6 +186,10 @@ def _branches(source: Cpp, project: Project) -> Iterator[tuple[Span, list[Span]]
             if amd is not None:
                 yes, no = (Span(start + each[0], start + each[1]) for each in (choice.yes, choice.no))
                 yield (yes, [no]) if amd else (no, [yes])
+
+
+def _is_of_cuda(source: Cpp, branch: Span) -> bool:
+    return within(branch.start, source.cuda_only) or within(branch.start, source.fact(not_on_device))
 
 
 def _chosen(source: Cpp, project: Project) -> Iterator[_Number]:

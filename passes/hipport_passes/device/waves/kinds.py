@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from functools import cached_property
+from itertools import pairwise
 
 from hipport.analysis.functions import Function
 from hipport.analysis.references import Mentions
@@ -35,6 +36,19 @@ _64_LANES = re.compile(
     rb"\b\w*(?i:warp|wave|lane)\w*\s*(?:=|\{)?\s*64\b"
 )
 _NARROW = re.compile(rb"\s*(?:0[xX][fF]{1,8}[uU]?|~\s*0[uU]?|-1|\(\s*unsigned\s*\)\s*-1|UINT_MAX)\s*")
+
+
+def not_on_device(source: Cpp) -> tuple[Span, ...]:
+    """Return the code that HIP compiles for the host only: under a condition that excludes device code."""
+    return tuple(
+        sorted(
+            Span(part.span.end, following.span.start)
+            for group in source.conditionals
+            if set(_WORD.findall(group[0].asked)) - {b"defined"} == {b"__HIP_DEVICE_COMPILE__"}
+            and b"!" not in group[0].asked
+            for part, following in pairwise(group[1:])
+        )
+    )
 
 
 def callers(functions: Iterable[Function], every: Iterable[Function]) -> set[Function]:

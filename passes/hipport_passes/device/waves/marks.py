@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import pairwise
 from typing import NamedTuple
 
 from hipport.analysis import constant_values, template_arguments
@@ -14,14 +13,19 @@ from hipport.core.edits import Span
 from hipport.program.project import Component
 from hipport.syntax.cpp import Cpp, within, word_before
 from hipport_passes.device.waves.distances import stays_in_half
-from hipport_passes.device.waves.kinds import OF_32_LANES, narrow_mask
+from hipport_passes.device.waves.kinds import OF_32_LANES, narrow_mask, not_on_device
 from hipport_passes.device.waves.sizes import named_as_warp, sized
 
 _LANES = 32
 #: Functions with a bit or a value for each lane of the wavefront, in code for AMD.
 WAVE_FUNCTION = re.compile(
     rb"\b(?:__(?:ballot|activemask|any|all|lane_id|shfl(?:_up|_down|_xor)?)|"
-    rb"__builtin_amdgcn_(?:ballot_w64|mbcnt_hi|wavefrontsize))\s*\(|\bwarpSize\b|\b__AMDGCN_WAVEFRONT_SIZE(?:__)?\b"
+    rb"__builtin_amdgcn_(?:ballot_w64|mbcnt_hi|wavefrontsize|readfirstlane|readlane|ds_bpermute|permlane64))\s*\(|"
+    rb"\bwarpSize\b|\b__AMDGCN_WAVEFRONT_SIZE(?:__)?\b|"
+    # Moves of values from one half to the other, wave_shl to row_bcast31.
+    rb"\b__builtin_amdgcn_(?:mov|update)_dpp\s*\([^;]*?,\s*0x1(?:3[048cC]|4[23])\b|"
+    # As many lanes as the wavefront has, unless it is said, or 64.
+    rb"\b(?:hipcub|cub|rocprim)\s*::\s*[Ww]arp(?:_?[A-Za-z]\w*)\s*<(?:[^;{}<>,]*|[^;{}<>]*,\s*64\s*)>"
 )
 #: PyTorch's functions for both compilers. CUB's namespace has some of the names, too.
 OF_PYTORCH = re.compile(
@@ -94,18 +98,27 @@ def counted(component: Component, match: re.Match[bytes]) -> int | None:
 def mixed(component: Component) -> tuple[Mixed, ...]:
     """Return marks for wavefronts that are used together with marks for 32 lanes, one per definition."""
     files = [file for file in component if isinstance(file, Cpp)]
-    if not any(file.fact(may_be_native) for file in files) or not any(file.fact(_may_be_logical) for file in files):
+    if not any(file.fact(may_be_native) or file.fact(_counts) for file in files):
+        return ()
+    if not any(file.fact(_may_be_logical) for file in files):
         return ()
     mentions = component.fact(Mentions)
     own = own_names(files)
     natives = {
         each: mark for each in mentions.having(_native_places) if (mark := _first(native_marks(each, own, component)))
     }
-    if not natives:
+    counting = {each: mark for each in mentions.having(_counts) if (mark := _first(_by_64(each, component)))}
+    if not natives and not counting:
         return ()
     having = mentions.having(_logical_places)
     logicals = {each: mark for each in having if (mark := _first(_logical_marks(each, component, own)))}
-    return tuple(_meeting(mentions, natives, logicals))
+    found = list(_meeting(mentions, natives, logicals))
+    # A thread's number by 64 may be of a tile, except beside intrinsics of 32 lanes.
+    known = {each.user for each in found}
+    by_64 = {each: mark for each, mark in counting.items() if each not in natives}
+    intrinsics = {each: mark for each in logicals if (mark := _first(_of_intrinsics(each, component, own)))}
+    found += [each for each in _meeting(mentions, by_64, intrinsics) if each.user not in known]
+    return tuple(found)
 
 
 def _native_places(source: Cpp) -> tuple[int, ...]:
@@ -120,6 +133,32 @@ def _natives(source: Cpp) -> tuple[int, ...]:
     if of_hip:
         patterns.append(WAVE_FUNCTION)
     return (*found, *(match.start() for pattern in patterns for match in pattern.finditer(source.code)))
+
+
+def _counts(source: Cpp) -> tuple[int, ...]:
+    """Return the places in branches for HIP where threads' numbers are counted."""
+    if not source.hip_only:
+        return ()
+    return tuple(match.start() for match in COUNTED.finditer(source.code) if within(match.start(), source.hip_only))
+
+
+def _by_64(definition: NamedDefinition, component: Component) -> Iterator[Mark]:
+    """Yield where a branch for HIP counts threads by a number that is written there and means 64."""
+    source = definition.source
+    for match in definition.matches(COUNTED):
+        said = match["size"] or match["mask"] or match["shift"]
+        if not said.isdigit() or counted(component, match) != 2 * _LANES:
+            continue
+        if within(match.start(), source.hip_only) and any_gpu(source, match.start()):
+            yield Mark(definition, Span(*match.span()))
+
+
+def _of_intrinsics(definition: NamedDefinition, component: Component, own: frozenset[bytes]) -> Iterator[Mark]:
+    """Yield the marks for 32 lanes that are intrinsics."""
+    source = definition.source
+    for mark in _logical_marks(definition, component, own):
+        if OF_32_LANES.match(source.code, mark.span.start):
+            yield mark
 
 
 def _logical_places(source: Cpp) -> tuple[int, ...]:
@@ -314,22 +353,9 @@ def _logical_marks(definition: NamedDefinition, component: Component, own: froze
             # A person's code for AMD means the wavefront, except where hipport wrote it.
             if within(match.start(), source.hip_only) and not match.group().startswith(b"hipport"):
                 continue
-            if not within(match.start(), source.fact(_not_on_device)):
+            if not within(match.start(), source.fact(not_on_device)):
                 before = len(word_before(source.code, match.start())) + 1 if pattern is BY_VARIABLE else 0
                 yield Mark(definition, Span(match.start() - before, match.end()))
-
-
-def _not_on_device(source: Cpp) -> tuple[Span, ...]:
-    """Return the code that HIP compiles for the host only: under a condition that excludes device code."""
-    return tuple(
-        sorted(
-            Span(part.span.end, following.span.start)
-            for group in source.conditionals
-            if set(_NAME.findall(group[0].asked)) - {b"defined"} == {b"__HIP_DEVICE_COMPILE__"}
-            and b"!" not in group[0].asked
-            for part, following in pairwise(group[1:])
-        )
-    )
 
 
 def _narrow(source: Cpp, match: re.Match[bytes]) -> bool:

@@ -3,8 +3,9 @@
 
 Headers that HIP does not need are removed, and so is one that an earlier line already includes. A header of the program
 itself is left alone, and so is code that only one of CUDA and HIP ever compiles. A header that a macro names, for
-`#include HEADER`, is replaced in the macro's definition. nvcc includes the runtime header before every `.cu` file, and
-hipcc does not, so it is included if a file needs it before another include provides it.
+`#include HEADER`, is replaced in the macro's definition, and one that `__has_include` asks for in the condition. nvcc
+includes the runtime header before every `.cu` file, and hipcc does not, so it is included if a file needs it before
+another include provides it.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from hipport_passes.names.headers.runtime_header import brings_runtime, compiled
 
 _INCLUDED_MACRO = re.compile(rb"#[ \t]*include[ \t]+([A-Za-z_]\w*)")
 _NAMES_HEADER = re.compile(rb"#[ \t]*define[ \t]+(\w+)(\([^)]*\))?[ \t]+(<[^<>\r\n]+>|\"[^\"\r\n]+\")[ \t]*")
+_ASKED_FOR = re.compile(rb"\b__has_include[ \t]*\([ \t]*(<[^<>\r\n]+>)")
 _DEFINED = re.compile(rb"#[ \t]*define[ \t]+(\w+)")
 _OF_HIP = re.compile(rb"<hip\w*/[^<>\r\n]+>")
 _RUNTIME = b"<hip/hip_runtime"
@@ -66,7 +68,7 @@ def _marked(source: Cpp, findings: list[Finding]) -> list[Finding]:
         (each.certainty.value, _RUNTIME not in edit.new, edit.span, edit)
         for each in findings
         for edit in each.edits
-        if _OF_HIP.search(edit.new)
+        if _OF_HIP.search(edit.new) and each.kind != "asked_for"
     ]
     if not edits:
         return _marked_beside(source, findings)
@@ -138,6 +140,7 @@ def _found(source: Cpp, project: Project) -> Iterator[Finding]:
             seen.add(here)
     yield from _default_stream(source)
     yield from _named_by_macros(source, project)
+    yield from _asked_for(source, project)
     yield from transitive(source, project)
     yield from brought(source, project)
 
@@ -222,6 +225,27 @@ def _named_by_macros(source: Cpp, project: Project) -> Iterator[Finding]:
         if row is not None and not is_own(source, include, project):
             # The directive needs a header: the runtime's, if HIP needs none.
             yield from _mapped(source, project, include, row if row.hip != "" else Row(table().runtime), set())
+
+
+def _asked_for(source: Cpp, project: Project) -> Iterator[Finding]:
+    """Replace the headers that `__has_include` asks for: CUDA's are never there on AMD, where HIP's are included."""
+    if b"__has_include" not in source.words:
+        return
+    for directive in source.directives:
+        for match in _ASKED_FOR.finditer(source.text, directive.start, directive.end):
+            # In a condition for HIP as well, it asks whether CUDA's header is there, too.
+            if source.ported(directive.start) or _OF_HIP.search(source.text, directive.start, directive.end):
+                continue
+            span = Span(*match.span(1))
+            path = match[1][1:-1].decode("utf-8", "surrogateescape")
+            row = lookup(path)
+            there = row is not None and row.hip and not row.hip.startswith(FOLDER + "/")
+            if row is None or not there or is_own(source, Include(directive, span, path, True), project):
+                continue
+            if row.since <= project.target.rocm:
+                edits = (Edit(span, f"<{row.hip}>".encode()),)
+                message = f"{path} → {row.hip}: that is what AMD has, and CUDA's header is not there"
+                yield Finding(span, "asked_for", message, edits)
 
 
 def _included_macros(source: Cpp) -> frozenset[bytes]:

@@ -96,6 +96,8 @@ class _Conditions:
                     return self._asked(node, *asked)
                 if (passing := reader.passing(node)) is not None:
                     return self._stops(node, passing)
+                if asked:
+                    return self._passes(node, asked[1])
                 least = reader.least(node)
                 if least is not None and least[0] in self.missing_code and reader.stopping(node) is None:
                     return self._chooses(node, *least)
@@ -152,6 +154,13 @@ class _Conditions:
             )
             return finding(self.program, node, "capability", message, edits)
         message = f"{stops.format('program')}let it pass where torch.version.hip is set, if the later code runs there"
+        return finding(self.program, node, "capability", message)
+
+    def _passes(self, node: cst.Comparison | cst.Call, names: str) -> Finding:
+        message = (
+            f"requires NVIDIA's {names}, and AMD GPUs pass by accident, because a capability is a gfx number such as "
+            "(9, 4) or (11, 0) there: check that the later code runs on AMD, and ask for torch.version.hip"
+        )
         return finding(self.program, node, "capability", message)
 
     def _chooses(self, node: cst.Comparison | cst.Call, least: Capability, neutral: bool) -> Finding:

@@ -136,7 +136,7 @@ class Reader:
             case cst.Subscript(value=value, slice=[cst.SubscriptElement(cst.Slice() as cut)]):
                 return self._cut(self.kind(value, depth), cut)
             case cst.Subscript():
-                return self._kind_of_origins(node, depth)
+                return self._kind_of_element(node, depth)
             case cst.Tuple(elements=[*elements]) if len(elements) > 1:
                 first = [self.kind(each.value, depth) for each in elements[:2]]
                 return "pair" if first == ["major", "minor"] and len(elements) == 2 else None
@@ -149,9 +149,27 @@ class Reader:
                 return kinds.pop() if len(kinds) == 1 else None
             case cst.NamedExpr(value=value):
                 return self.kind(value, depth)
+            case cst.Name("self") if owner := self._is_tuple(node):
+                kinds = {self.kind(call, depth) for call in self.program.calls(owner)} - {None}
+                return kinds.pop() if len(kinds) == 1 else None
             case cst.Name() | cst.Attribute():
                 return self._kind_elsewhere(node) or self._kind_of_origins(node, depth)
         return None
+
+    def _kind_of_element(self, node: cst.Subscript, depth: int) -> str | None:
+        match node:
+            case cst.Subscript(
+                value=cst.Name("self") as of, slice=[cst.SubscriptElement(cst.Index(cst.Integer(index)))]
+            ) if self._is_tuple(of):
+                return self._part(self.kind(of, depth), int(index, 0))
+        return self._kind_of_origins(node, depth)
+
+    def _is_tuple(self, node: cst.Name) -> str:
+        """Return the name of the class around a method's `self`, if its objects are tuples; else nothing."""
+        owner = next((above for above, _ in self.program.ancestors(node) if isinstance(above, cst.ClassDef)), None)
+        bases = self.origins.bases(owner.name.value) if owner is not None else ()
+        tuples = ("tuple", "NamedTuple")
+        return owner.name.value if owner and any(each.rpartition(".")[2] in tuples for each in bases) else ""
 
     def _kind_of_sum(self, node: cst.BinaryOperation, depth: int) -> str | None:
         """Return the kind of `major * 10 + minor`, and of its parts."""
@@ -205,7 +223,7 @@ class Reader:
                 return {"digits": "tens", "major": "major", "minor": "minor", "major text": "major"}.get(kind or "")
             if name == "float":
                 return "decimal" if kind == "dotted" else kind if kind in ("major", "minor") else None
-            if name in ("tuple", "torch.device") or (call.args[0].star == "*" and self._is_named_tuple(call.func)):
+            if name in ("tuple", "torch.device") or self._is_named_tuple(call.func):
                 return kind if kind == "pair" else None
             if _RELEASE.fullmatch(name) and kind == "dotted":
                 return "release"
@@ -224,7 +242,7 @@ class Reader:
             return False
         made = [self.program.code(value.func) for value in self.program.values(name) if isinstance(value, cst.Call)]
         made += self.origins.bases(name.value)
-        return any(each.rpartition(".")[2] in ("namedtuple", "NamedTuple") for each in made)
+        return any(each.rpartition(".")[2] in ("namedtuple", "NamedTuple", "tuple") for each in made)
 
     @staticmethod
     def _changed(text: str, method: str, given: list[str]) -> str | None:

@@ -15,6 +15,7 @@ from hipport_passes.python.runtime.program import PythonProgram
 
 #: The value of an expression, by the capability of the GPU.
 Results = Mapping[Capability, Any]
+_HIGHEST = 8
 #: All capabilities that are considered.
 EVERY = tuple(dict.fromkeys((*GENERATIONS, *AMD)))
 #: Built-in functions that are computed.
@@ -32,6 +33,15 @@ _BUILT_IN: dict[str, Callable[..., object]] = {
     "divmod": divmod,
     "sorted": lambda values: tuple(sorted(values)),
 }
+
+
+def _power(of: float, by: float) -> object:
+    """Return a power; ValueError if it would take long."""
+    if abs(by) > _HIGHEST:
+        raise ValueError
+    return of**by
+
+
 _OPERATORS: dict[type[cst.BaseBinaryOp], Callable[[Any, Any], object]] = {
     cst.Add: operator.add,
     cst.Subtract: operator.sub,
@@ -43,12 +53,14 @@ _OPERATORS: dict[type[cst.BaseBinaryOp], Callable[[Any, Any], object]] = {
     cst.RightShift: operator.rshift,
     cst.BitOr: operator.or_,
     cst.BitAnd: operator.and_,
+    cst.Power: _power,
 }
 _UNARY: dict[type[cst.BaseUnaryOp], Callable[[Any], object]] = {
     cst.Not: operator.not_,
     cst.Minus: operator.neg,
     cst.Plus: operator.pos,
 }
+_BUILT_IN["pow"] = _power
 # No size on a GPU is larger, and larger numbers take long to compute.
 _WIDEST = 40
 _MOST = 1 << _WIDEST

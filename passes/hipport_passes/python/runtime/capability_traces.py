@@ -179,6 +179,8 @@ class Traces:
             return True
         if isinstance(function, cst.Call | cst.Name) and self.touches(function, depth):
             return True
+        if self._any(self._yielded(name), depth):
+            return True
         if isinstance(function, cst.Attribute) and self.touches(function.value, depth):
             return True
         of_properties = not self.of_build and any(self.reader.kind(each) == "properties" for each in given)
@@ -189,6 +191,14 @@ class Traces:
         )
         passes_on = name in program.classes or _PASSES_ON.fullmatch(name) is not None
         return passes_on and not is_parameter and self._any(given, depth)
+
+    def _yielded(self, name: str) -> list[cst.BaseExpression]:
+        """Return what a generator of the file yields."""
+        function = self.program.functions.get(name)
+        if function is None or b"yield" not in self.program.source.text:
+            return []
+        below = (each.value for each in self.program.nodes_below(function.body) if isinstance(each, cst.Yield))
+        return [each for each in below if isinstance(each, cst.BaseExpression)]
 
     def _asks(self, node: cst.Name | cst.Attribute) -> bool:
         """`map(torch.cuda.get_device_capability, range(n))`: the function itself."""

@@ -21,6 +21,8 @@ _HOPPER = re.compile(
 )
 #: What tells by a number whether a GPU has a capability, in packages that are not looked into.
 _HAS = re.compile(one_of(WORDS["tells"]))
+# Code that compares with Hopper or later: `>= 9`, `== (9, 0)`, `in (90, 100)`.
+_EVALUATED = re.compile(r"(?:[<>=!]=|[<>]|\bin\b)\s*[(\[]?\s*['\"]?(?:sm_?)?(?:9|1[0-2])(?:\d0?|\.\d)?\b")
 _ORDERS = (cst.GreaterThanEqual, cst.GreaterThan, cst.LessThan, cst.LessThanEqual)
 _NOTHING = frozenset(("None", "True", "False"))
 _MESSAGE = (
@@ -59,6 +61,8 @@ class _Sinks:
         if isinstance(node, cst.Comparison | cst.Call) and (of := self.reader.compared(node)) is not None:
             return not self.reader.is_understood(node) and self._compares(of.operands, of.signs)
         match node:
+            case cst.Call(func=cst.Name("eval"), args=[cst.Arg(text), *_]):
+                return self._is_evaluated(text)
             case cst.Call():
                 return self._is_given(node)
             case cst.Subscript(value=table, slice=[cst.SubscriptElement(cst.Index(key))]):
@@ -81,6 +85,27 @@ class _Sinks:
                     if self.traces.touches(one) and self.names_hopper(other):
                         return True
         return False
+
+    def _is_evaluated(self, text: cst.BaseExpression) -> bool:
+        """Say whether code in a string compares a capability: `eval("major >= 9")`, `eval(f"{major} >= 9")`."""
+        pieces = [text, *(value for value, _ in self.reader.origins.of(text))]
+        for each in pieces:
+            code = self.program.text(each) if isinstance(each, cst.SimpleString) else self.program.code(each)
+            if _EVALUATED.search(code) and (self.traces.touches(each) or self._names_capability(code, text)):
+                return True
+        return False
+
+    def _names_capability(self, code: str, at: cst.CSTNode) -> bool:
+        """Say whether a name in code is one that an expression of the same file takes from a capability."""
+        words = set(re.findall(r"[A-Za-z_]\w*", code))
+        function = self.program.function(at)
+        return any(
+            isinstance(each, cst.Name)
+            and each.value in words
+            and self.program.function(each) in (None, function)
+            and self.traces.touches(each)
+            for each in self.program.nodes
+        )
 
     def _compares(self, operands: Sequence[cst.BaseExpression], signs: Sequence[type[cst.BaseCompOp]]) -> bool:
         touched = [self.traces.touches(each) for each in operands]

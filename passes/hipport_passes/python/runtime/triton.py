@@ -121,7 +121,7 @@ def _is_target(program: PythonProgram, node: cst.BaseExpression) -> bool:
 def _asked_target(program: PythonProgram, node: cst.Comparison, part: str) -> Iterator[Finding]:
     operator, other = node.comparisons[0].operator, node.comparisons[0].comparator
     if part == "arch" and isinstance(other, cst.Integer):
-        if not program.copes(node, "TypeError"):
+        if not program.copes(node, "TypeError") and not _is_for_cuda(program, node):
             message = (
                 "this is a number on NVIDIA's GPUs only: on AMD's it is a name such as gfx942; compare the names there"
             )
@@ -135,6 +135,18 @@ def _asked_target(program: PythonProgram, node: cst.Comparison, part: str) -> It
         if stops:
             message = 'this stops the program on ROCm, where Triton\'s back end is "hip"'
             yield finding(program, node, "target", message)
+
+
+def _is_for_cuda(program: PythonProgram, node: cst.CSTNode) -> bool:
+    """Return whether a condition before it asks for CUDA's back end: `backend == "cuda" and target.arch >= 90`."""
+    for test, wanted in program.conditions(node):
+        match test:
+            case cst.Comparison(
+                left=cst.Attribute(attr=cst.Name("backend")), comparisons=[cst.ComparisonTarget(operator, other)]
+            ) if program.text(other) == "cuda":
+                if isinstance(operator, cst.Equal) is wanted:
+                    return True
+    return False
 
 
 def _numbers(program: PythonProgram, node: cst.BaseExpression, known: Known, depth: int = 0) -> list[int]:
