@@ -46,6 +46,12 @@ _PLAIN = re.compile(rf"\w+_t|\w*{_NUMBERS}\w*|auto|void".encode())
 _CHANGEABLE = one_of("__device__ __shared__ __managed__ volatile").encode()
 #: Statements that transfer control.
 _LEAVES = re.compile(rb"\b(?:return|break|continue|goto|for|while|do|case|else)\b")
+#: Words of declarations that change neither values nor control flow.
+_SPECIFIER = re.compile(
+    rb"__(?:device|host|global|forceinline|inline|noinline)__\b|\b(?:inline|__inline|__forceinline|constexpr|const)\b"
+    rb"|\b__restrict(?:__)?(?!\w)|\b__(?:attribute__|declspec|launch_bounds__)\s*\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)"
+    rb"|\[\[[^][]*\]\]"
+)
 #: Expansions of macros are followed up to this size in bytes.
 _LONGEST = 200_000
 
@@ -697,6 +703,9 @@ def _either(texts: Sequence[bytes]) -> bytes:
         return b" "
     if len(texts) == 1:
         return b" " + texts[0] + b" "
+    if not any(_SPECIFIER.sub(b"", text).strip() for text in texts):
+        # `#define DEVICE __device__`, or nothing: all of them are true, and none is a statement.
+        return b" %s " % b" ".join(dict.fromkeys(word for text in texts for word in _SPECIFIER.findall(text)))
     if not any(b";" in text or b"{" in text or not text.strip() for text in texts):
         made = b"(%s)" % texts[-1]
         for text in reversed(texts[:-1]):

@@ -56,6 +56,23 @@ _UNENDED = re.compile(
     rb"(?P<blank>[ \t])[ \t]*\([ \t]*void[ \t]*\)",
     re.MULTILINE,
 )
+# `typename` in front of a type that makes an object in an expression: `typename T::Scan(storage).Sum(x)`. Types of
+# pointers and references to functions and arrays, `typename T::Item (&items)[4]`, are declarations.
+_ARGUMENTS = rb"(?:<[^;<>(){}]*(?:<[^;<>(){}]*>[^;<>(){}]*)*>)?"
+_MAKES = re.compile(
+    rb"\b(?P<word>typename)(?=\s+(?:::\s*)?(?:[A-Za-z_]\w*\s*%b\s*::\s*(?:template\s+)?)+[A-Za-z_]\w*\s*%b\s*(?:\{|\((?!\s*[*&])))"
+    % (_ARGUMENTS, _ARGUMENTS)
+)
+# Attributes of variables and parameters: `__shared__ __align__(16) float row[4];`, `float &__restrict__ sum`.
+_ALIGNED = re.compile(
+    rb"(?:__shared__\s+|[;{}]\s*)(?P<word>__align__\s*\([^();{}]*(?:\([^();{}]*\)[^();{}]*)*\))(?=\s*\w)"
+)
+# A pragma as an operator, and a macro for one in front of a loop: `PRAGMA_UNROLL for (…)`.
+_PRAGMA = re.compile(
+    rb"(?P<word>\b_Pragma\s*\(\s*\"[^\"\n]*\"\s*\)"
+    rb"|\b(?=\w*(?:PRAGMA|UNROLL))[A-Z_][A-Z0-9_]*(?:[ \t]*\([\w ]*\))?(?=\s+(?:for|while|do)\b))"
+)
+_RESTRICTED = re.compile(rb"&\s*(?P<word>__restrict(?:__)?)\b")
 _PRAGMAS_IN = re.compile(rb"\)((?:\s*?\n[ \t]*#[ \t]*pragma\b(?!\s+omp\b)[^\n]*)+)")
 
 
@@ -123,7 +140,9 @@ def _to_parse(source: Lexed) -> bytes:
     it finds. To a compiler it is a blank.
 
     Removed are pragmas between the head of a loop or an `if` and its body: the grammar would take the head for a
-    statement without a body. Removed are macros before the type of a declaration: it would take the type for the name.
+    statement without a body. Removed are macros before the type of a declaration: it would take the type for the name;
+    `typename` before `T::Scan(storage).Sum(x)`, `__align__(16)` before the type of a variable, `__restrict__` of a
+    reference, and `_Pragma("unroll")` or a macro for it before a loop, which it does not know there.
     A macro on a line of its own, `STEP(2)`, before `(void)f();` gets a semicolon: the grammar would read a call of its
     result. In `i < n >> 1` and `i < n && j > (k)`, which it would take for templates, `<` becomes `>`: the operator is
     read from the text. A lone carriage return, which ends no line for the grammar, becomes a line feed.
@@ -131,12 +150,12 @@ def _to_parse(source: Lexed) -> bytes:
     parted = {match.start(): Span(*match.span(1)) for match in _PRAGMAS_IN.finditer(source.code)}
     unended = [match.start("blank") for match in _UNENDED.finditer(source.code)] if b"void" in source.words else []
     compared = list(_compared(source))
-    macros = list(_before_types(source))
-    if not parted and not unended and not compared and not macros:
+    removed = [*_before_types(source), *_unknown(source)]
+    if not parted and not unended and not compared and not removed:
         return _without_comments(source)
     text = bytearray(_without_comments(source))
-    for macro in macros:
-        text[macro.start : macro.end] = b" " * len(macro)
+    for span in removed:
+        text[span.start : span.end] = re.sub(rb"[^\r\n]", b" ", text[span.start : span.end])
     for place in compared:
         text[place] = 0x3E  # `>`
     for place in unended:
@@ -214,6 +233,24 @@ def _before_types(source: Lexed) -> Iterator[Span]:
             or ((directive := source.directive(last - 1)) and directive.end <= last)
         ):
             yield Span(*match.span("macro"))
+
+
+def _unknown(source: Lexed) -> Iterator[Span]:
+    """Yield the words that the grammar does not know at their places."""
+    code, words = source.code, source.words
+    found: list[re.Match[bytes]] = []
+    if b"typename" in words:
+        found += _MAKES.finditer(code)
+    if b"__align__" in words:
+        found += _ALIGNED.finditer(code)
+    if b"__restrict__" in words or b"__restrict" in words:
+        found += _RESTRICTED.finditer(code)
+    if b"_Pragma" in words or b"PRAGMA" in code or b"UNROLL" in code:
+        found += _PRAGMA.finditer(code)
+    for match in found:
+        # Nothing but text is read in a directive, and one that ends in blanks would take the next line.
+        if source.directive(match.start("word")) is None:
+            yield Span(*match.span("word"))
 
 
 def _compared(source: Lexed) -> Iterator[int]:
