@@ -691,6 +691,7 @@ def test_a_directive_ends_with_its_line(directive: bytes, newline: bytes) -> Non
         b"CUTLASS_UNROLL(4) while (f()) {}",
         b'_Pragma("unroll") for (int i = 0; i < n; ++i) f(i);',
         b"auto f = [](float &__restrict__ x) {};",
+        b"#if A\n  if (x) {\n#ifdef B\n    f(1);\n#else\n    f(2);\n#endif\n  } else\n#endif\n  { f(3); }",
     ],
 )
 def test_words_that_the_grammar_lacks_leave_the_code_around_them_readable(body: bytes) -> None:

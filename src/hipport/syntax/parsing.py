@@ -67,6 +67,11 @@ _MAKES = re.compile(
 _ALIGNED = re.compile(
     rb"(?:__shared__\s+|[;{}]\s*)(?P<word>__align__\s*\([^();{}]*(?:\([^();{}]*\)[^();{}]*)*\))(?=\s*\w)"
 )
+# `#if … if (x) { … } else #endif { … }`: a condition of the preprocessor that contains a part of a statement.
+_ELSE_OUTSIDE = re.compile(rb"\belse\s*(?P<end>#[ \t]*endif)\b")
+_BEGINS = re.compile(rb"#[ \t]*if")
+_BRANCHES = re.compile(rb"#[ \t]*el")
+_ENDS_BRANCHES = re.compile(rb"#[ \t]*endif\b")
 # A pragma as an operator, and a macro for one in front of a loop: `PRAGMA_UNROLL for (…)`.
 _PRAGMA = re.compile(
     rb"(?P<word>\b_Pragma\s*\(\s*\"[^\"\n]*\"\s*\)"
@@ -143,6 +148,7 @@ def _to_parse(source: Lexed) -> bytes:
     statement without a body. Removed are macros before the type of a declaration: it would take the type for the name;
     `typename` before `T::Scan(storage).Sum(x)`, `__align__(16)` before the type of a variable, `__restrict__` of a
     reference, and `_Pragma("unroll")` or a macro for it before a loop, which it does not know there.
+    So are the directives around a part of a statement that ends in `else`.
     A macro on a line of its own, `STEP(2)`, before `(void)f();` gets a semicolon: the grammar would read a call of its
     result. In `i < n >> 1` and `i < n && j > (k)`, which it would take for templates, `<` becomes `>`: the operator is
     read from the text. A lone carriage return, which ends no line for the grammar, becomes a line feed.
@@ -150,7 +156,7 @@ def _to_parse(source: Lexed) -> bytes:
     parted = {match.start(): Span(*match.span(1)) for match in _PRAGMAS_IN.finditer(source.code)}
     unended = [match.start("blank") for match in _UNENDED.finditer(source.code)] if b"void" in source.words else []
     compared = list(_compared(source))
-    removed = [*_before_types(source), *_unknown(source)]
+    removed = [*_before_types(source), *_unknown(source), *_around_parts(source)]
     if not parted and not unended and not compared and not removed:
         return _without_comments(source)
     text = bytearray(_without_comments(source))
@@ -233,6 +239,25 @@ def _before_types(source: Lexed) -> Iterator[Span]:
             or ((directive := source.directive(last - 1)) and directive.end <= last)
         ):
             yield Span(*match.span("macro"))
+
+
+def _around_parts(source: Lexed) -> Iterator[Span]:
+    """Yield the directives around a part of a statement that ends in `else`.
+
+    Without them it is read as if the part were always there: the statement after it is then under a condition that it
+    may not have, and nothing is taken for unconditional that is not.
+    """
+    ends = {match.start("end") for match in _ELSE_OUTSIDE.finditer(source.code)} if b"endif" in source.words else set()
+    opened: list[tuple[Span, bool]] = []
+    for each in source.directives if ends else ():
+        if _BEGINS.match(source.code, each.start):
+            opened.append((each, False))
+        elif opened and _BRANCHES.match(source.code, each.start):
+            opened[-1] = (opened[-1][0], True)
+        elif opened and _ENDS_BRANCHES.match(source.code, each.start):
+            first, has_branches = opened.pop()
+            if each.start in ends and not has_branches:
+                yield from (first, each)
 
 
 def _unknown(source: Lexed) -> Iterator[Span]:
