@@ -21,7 +21,7 @@ from hipport.analysis.abstract_program import Callee, Site
 from hipport.analysis.block_shapes import BlockShape
 from hipport.analysis.built_ins import VECTOR
 from hipport.analysis.device_ir import DeviceIR, Span
-from hipport.analysis.functions import Function, functions
+from hipport.analysis.functions import Function, declared_parameters, functions
 from hipport.analysis.implicit_calls import defaults as declared_defaults
 from hipport.analysis.lowering import lower, lower_members
 from hipport.analysis.lowering_state import LoweringContext, class_in, is_wide, squeezed
@@ -623,9 +623,8 @@ def _required(function: Function) -> int:
         inner = found.child_by_field_name("declarator")
         found = inner or next((each for each in found.named_children if each.type.endswith("declarator")), None)
     parameters = found.child_by_field_name("parameters") if found is not None else None
-    if parameters is None:
-        return 0
-    return sum(1 for each in parameters.named_children if each.type == "parameter_declaration")
+    declared = declared_parameters(parameters, function.source.code)
+    return sum(1 for each in declared if each.type == "parameter_declaration")
 
 
 def class_name_of(function: Function) -> str:
