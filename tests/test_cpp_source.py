@@ -686,6 +686,7 @@ def test_a_directive_ends_with_its_line(directive: bytes, newline: bytes) -> Non
         b"x = typename T::Scan(storage).Sum(x);",
         b"typename T::template Load<4, A<3>>::Type{}(storage);",
         b"__shared__ __align__(16) char storage[8];",
+        b"[[maybe_unused]] __align__(16) __shared__ float2 sums[2][4];",
         b"__align__(sizeof(float4)) float4 row[4] = {zero()};",
         b"PRAGMA_UNROLL\n  for (int i = 0; i < n; ++i) f(i);",
         b"CUTLASS_UNROLL(4) while (f()) {}",

@@ -65,7 +65,7 @@ _MAKES = re.compile(
 )
 # Attributes of variables and parameters: `__shared__ __align__(16) float row[4];`, `float &__restrict__ sum`.
 _ALIGNED = re.compile(
-    rb"(?:__shared__\s+|[;{}]\s*)(?P<word>__align__\s*\([^();{}]*(?:\([^();{}]*\)[^();{}]*)*\))(?=\s*\w)"
+    rb"(?:\b(?:__shared__|extern|static|const)\s+|[;{}\]]\s*)(?P<word>__align__\s*\([^();{}]*(?:\([^();{}]*\)[^();{}]*)*\))(?=\s*\w)"
 )
 # `#if … if (x) { … } else #endif { … }`: a condition of the preprocessor that contains a part of a statement.
 _ELSE_OUTSIDE = re.compile(rb"\belse\s*(?P<end>#[ \t]*endif)\b")
