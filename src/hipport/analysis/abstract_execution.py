@@ -57,8 +57,19 @@ from hipport.analysis.uniform_values import (
 
 #: Limits: how deep calls are followed, the sets of arguments for one function, the visits of one block.
 _DEEPEST, _MOST_RUNS, _MOST_VISITS = 24, 24, 64
+#: The number of different inputs of a function of which numbers are kept.
+_MOST_EXACT = 16
 #: How often a recursive function is run until its result agrees with the assumed one.
 _MOST_TURNS = 8
+
+
+def _memory(cells: Cells, alone: bool) -> frozenset[object]:
+    """The content of variables, to compare; without their places if it has no targets."""
+    return frozenset(
+        (number if alone else (of, number), path, slot.value, () if alone else slot.given)
+        for (of, number), parts in cells.items()
+        for path, slot in parts.items()
+    )
 
 
 @dataclass
@@ -155,15 +166,19 @@ class AbstractExecution:
         cells = {each: cells[each] for each in reached}
         alone = start.closure is None and all(key[0] == depth for key in reached)
         alone = alone and not any(slot.value.targets for key in reached for slot in cells[key].values())
-        memory = frozenset(
-            (number if alone else (of, number), path, slot.value, () if alone else slot.given)
-            for of, number in reached
-            for path, slot in cells[of, number].items()
-        )
         # A value without targets is the same at every depth of calls.
-        how = (start.control.level, start.closure, len(start.arguments), start.blocks.shapes)
-        known = (id(ir), None if alone else depth, memory, how)
+        called = (start.control.level, start.closure, len(start.arguments), start.blocks.shapes)
+        how = (id(ir), None if alone else depth, called)
+        known = (how, _memory(cells, alone))
         found = self._known.get(known)
+        if found is None and self._runs.get(id(ir), 0) >= _MOST_EXACT:
+            # Further calls differ in their numbers: one without numbers stands for them.
+            cells = {
+                key: {path: slot._replace(value=slot.value.without_numbers()) for path, slot in parts.items()}
+                for key, parts in cells.items()
+            }
+            known = (how, _memory(cells, alone))
+            found = self._known.get(known)
         if found is not None:
             outcome, assumed = found
             # Another kernel that reaches it makes the same assumptions about its own blocks.

@@ -27,7 +27,7 @@ from hipport.analysis.lowering import lower, lower_members
 from hipport.analysis.lowering_state import LoweringContext, class_in, is_wide, squeezed
 from hipport.analysis.macros import Macro
 from hipport.analysis.outer_names import LIBRARY, declares
-from hipport.analysis.uniform_values import BLOCK, GRID, VARYING, Blocks, Numbering, Reason, Value, varying
+from hipport.analysis.uniform_values import BLOCK, GRID, UNION, VARYING, Blocks, Numbering, Reason, Value, varying
 from hipport.core.tables import load, one_of
 from hipport.syntax.cpp import Cpp
 
@@ -513,10 +513,8 @@ class _Program:
 
     def place_of(self, class_name: str, member: str) -> str:
         for each in self._class(class_name):
-            if each.node.type == "union_specifier":
-                return ""
-            if member in each.shared:
-                return "union"
+            if each.node.type == "union_specifier" or member in each.shared:
+                return UNION
         return member
 
     def bases(self, class_name: str) -> Sequence[str]:

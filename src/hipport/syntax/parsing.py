@@ -63,21 +63,27 @@ _MAKES = re.compile(
     rb"\b(?P<word>typename)(?=\s+(?:::\s*)?(?:[A-Za-z_]\w*\s*%b\s*::\s*(?:template\s+)?)+[A-Za-z_]\w*\s*%b\s*(?:\{|\((?!\s*[*&])))"
     % (_ARGUMENTS, _ARGUMENTS)
 )
-# Attributes of variables and parameters: `__shared__ __align__(16) float row[4];`, `float &__restrict__ sum`.
-_ALIGNED = re.compile(
-    rb"(?:\b(?:__shared__|extern|static|const)\s+|[;{}\]]\s*)(?P<word>__align__\s*\([^();{}]*(?:\([^();{}]*\)[^();{}]*)*\))(?=\s*\w)"
-)
 # `#if … if (x) { … } else #endif { … }`: a condition of the preprocessor that contains a part of a statement.
 _ELSE_OUTSIDE = re.compile(rb"\belse\s*(?P<end>#[ \t]*endif)\b")
 _BEGINS = re.compile(rb"#[ \t]*if")
 _BRANCHES = re.compile(rb"#[ \t]*el")
 _ENDS_BRANCHES = re.compile(rb"#[ \t]*endif\b")
-# A pragma as an operator, and a macro for one in front of a loop: `PRAGMA_UNROLL for (…)`.
+# A macro for a pragma in front of a loop: `PRAGMA_UNROLL for (…)`.
 _PRAGMA = re.compile(
-    rb"(?P<word>\b_Pragma\s*\(\s*\"[^\"\n]*\"\s*\)"
-    rb"|\b(?=\w*(?:PRAGMA|UNROLL))[A-Z_][A-Z0-9_]*(?:[ \t]*\([\w ]*\))?(?=\s+(?:for|while|do)\b))"
+    rb"\b(?P<word>(?=\w*(?:PRAGMA|UNROLL))[A-Z_][A-Z0-9_]*(?:[ \t]*\([\w ]*\))?)(?=\s+(?:for|while|do)\b)"
 )
+# `float &__restrict__ sum`
 _RESTRICTED = re.compile(rb"&\s*(?P<word>__restrict(?:__)?)\b")
+# Specifiers with arguments that the grammar does not know, where a compiler takes them; they decide no structure.
+_SPECIFIERS = frozenset(
+    b"__align__ __builtin_align__ __maxnreg__ __cluster_dims__ __block_size__ __declspec _Pragma __attribute__".split()
+)
+# Between the captures of a lambda and its parameters.
+_LAMBDA = re.compile(rb"\](?P<space>\s*(?:__(?:host|device|global|forceinline|noinline)__\s*)+)(?=[({])")
+_SPACES = frozenset((b"__host__", b"__device__"))
+# Before an attribute behind a name that is declared.
+_DECLARED = re.compile(rb"[\w\]]\s*\Z")
+_BEHIND_NAME = re.compile(rb"\s*[=;,\[{]")
 _PRAGMAS_IN = re.compile(rb"\)((?:\s*?\n[ \t]*#[ \t]*pragma\b(?!\s+omp\b)[^\n]*)+)")
 
 
@@ -146,17 +152,18 @@ def _to_parse(source: Lexed) -> bytes:
 
     Removed are pragmas between the head of a loop or an `if` and its body: the grammar would take the head for a
     statement without a body. Removed are macros before the type of a declaration: it would take the type for the name;
-    `typename` before `T::Scan(storage).Sum(x)`, `__align__(16)` before the type of a variable, `__restrict__` of a
-    reference, and `_Pragma("unroll")` or a macro for it before a loop, which it does not know there.
+    `typename` before `T::Scan(storage).Sum(x)`, `__restrict__` of a reference, and macros for pragmas before a loop.
     So are the directives around a part of a statement that ends in `else`.
     A macro on a line of its own, `STEP(2)`, before `(void)f();` gets a semicolon: the grammar would read a call of its
-    result. In `i < n >> 1` and `i < n && j > (k)`, which it would take for templates, `<` becomes `>`: the operator is
-    read from the text. A lone carriage return, which ends no line for the grammar, becomes a line feed.
+    result. Removed are specifiers such as `__align__(16)` and `_Pragma("unroll")`, and the `__device__` of a lambda,
+    which it does not know there. In `i < n >> 1` and `i < n && j > (k)`, which it would take for templates, `<` becomes
+    `>`: the operator is read from the text. A lone carriage return, which ends no line for the grammar, becomes a line
+    feed.
     """
     parted = {match.start(): Span(*match.span(1)) for match in _PRAGMAS_IN.finditer(source.code)}
     unended = [match.start("blank") for match in _UNENDED.finditer(source.code)] if b"void" in source.words else []
     compared = list(_compared(source))
-    removed = [*_before_types(source), *_unknown(source), *_around_parts(source)]
+    removed = [*_before_types(source), *_specifiers(source), *_unknown(source), *_around_parts(source)]
     if not parted and not unended and not compared and not removed:
         return _without_comments(source)
     text = bytearray(_without_comments(source))
@@ -266,16 +273,33 @@ def _unknown(source: Lexed) -> Iterator[Span]:
     found: list[re.Match[bytes]] = []
     if b"typename" in words:
         found += _MAKES.finditer(code)
-    if b"__align__" in words:
-        found += _ALIGNED.finditer(code)
     if b"__restrict__" in words or b"__restrict" in words:
         found += _RESTRICTED.finditer(code)
-    if b"_Pragma" in words or b"PRAGMA" in code or b"UNROLL" in code:
+    if b"PRAGMA" in code or b"UNROLL" in code:
         found += _PRAGMA.finditer(code)
     for match in found:
         # Nothing but text is read in a directive, and one that ends in blanks would take the next line.
         if source.directive(match.start("word")) is None:
             yield Span(*match.span("word"))
+
+
+def _specifiers(source: Lexed) -> Iterator[Span]:
+    """Yield the specifiers that the grammar does not know where they stand."""
+    code = source.code
+    if not _SPACES.isdisjoint(source.words):
+        yield from (Span(*match.span("space")) for match in _LAMBDA.finditer(code))
+    for word in sorted(_SPECIFIERS & source.words):
+        for match in re.finditer(rb"\b%s\s*\(" % word, code):
+            closing = source.closing(match.end() - 1)
+            if closing is None or source.directive(match.start()) is not None:
+                continue
+            # The grammar knows attributes before declarators.
+            if word == b"__attribute__" and not (
+                _DECLARED.search(code, max(0, match.start() - 80), match.start())
+                and _BEHIND_NAME.match(code, closing + 1)
+            ):
+                continue
+            yield Span(match.start(), closing + 1)
 
 
 def _compared(source: Lexed) -> Iterator[int]:
