@@ -353,7 +353,7 @@ class AbstractCalls(MemoryAccess):
             return value.bare()
         if name == "shfl" and len(values) > 1 and values[1].level >= width:
             return Value(min(width, WARP), why=Reason("a lane's value, which the warp has", *each.span))
-        return varying(f"{name} gives each lane another's value", each.span)
+        return varying(f"{name} gives each lane the value of another lane", each.span)
 
     def _group(self, each: Instruction, short: str, values: Sequence[Value]) -> Value:
         if short in ("this_thread_block",):
@@ -474,7 +474,7 @@ class AbstractCalls(MemoryAccess):
             self._join_after(before, after)
         self._site(each)
         if unknown or not made:
-            why = Reason(f"what {each.name or 'a pointer'} calls is not seen", *each.span)
+            why = Reason(f"hipport does not see what {each.name or 'a pointer'} calls", *each.span)
             self._havoc([*addresses, *values], why)
             return Value(VARYING, why=why)
         value = join(made)
@@ -640,7 +640,7 @@ class AbstractCalls(MemoryAccess):
         if defaults is not None:
             self._invoke([defaults], [], [], each, address)
         if program.is_constructed_elsewhere(name):
-            why = Reason(f"a constructor of {name} is not seen", *each.span)
+            why = Reason(f"hipport does not see a constructor of {name}", *each.span)
             self._write(address, Value(VARYING, why=why))
             self._havoc([*addresses, *values], why)
             return

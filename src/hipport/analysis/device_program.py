@@ -572,7 +572,7 @@ class _Program:
         if any(_LEAVES.search(macro.text) for name in used for macro in macros[name]):
             ir = DeviceIR(function.name.decode("latin1"), class_name=class_name)
             span = (function.node.start_byte, function.node.end_byte)
-            ir.unread = ("what its macros stand for is not understood", span)
+            ir.unread = ("hipport does not understand its macros", span)
             return ir
         ir = lower(function.node, self._context(function.source, function.node, function.source), class_name)
         ir.has_macros = True
@@ -774,7 +774,7 @@ class Proofs:
         if unread is not None:
             name = function.name.decode("latin1")
             return Value(VARYING, why=Reason(f"{name}: {unread[0]}", *unread[1], path))
-        return varying(f"`{wanted[:40]}` is not followed", (node.start_byte, node.end_byte))
+        return varying(f"hipport does not follow `{wanted[:40]}`", (node.start_byte, node.end_byte))
 
     @property
     def program(self) -> _Program:

@@ -106,7 +106,7 @@ class MemoryAccess:
     def _bound(self, each: Instruction) -> Value:
         (target,) = self._operand(each).targets or (None,)
         if not isinstance(target, Place):
-            return varying("a reference is not followed", each.span)
+            return varying("hipport does not follow this reference", each.span)
         address = self._bound_to(target, each.span)
         cell = self._cell_of(target)
         if address.targets is None and cell is not None and not address.tag:
@@ -115,7 +115,7 @@ class MemoryAccess:
 
     def _bound_to(self, place: Place, span: Span) -> Value:
         slot = self.cells.get((place.frame, place.cell), {}).get(("&",))
-        return slot.value if slot is not None else varying("a reference is not followed", span)
+        return slot.value if slot is not None else varying("hipport does not follow this reference", span)
 
     def _declare(self, each: Instruction) -> None:
         """Begin or end the life of a variable."""
@@ -171,7 +171,7 @@ class MemoryAccess:
         if not bound:
             return part
         held = [lookup(self.cells.get((target.frame, target.cell), {}), target.path) for target in bound]
-        return join(each if each is not None else varying("a reference is not followed") for each in held)
+        return join(each if each is not None else varying("hipport does not follow this reference") for each in held)
 
     def _initialize(self, each: Instruction) -> None:
         """Initialize a member; a reference is bound to its initializer."""
@@ -226,7 +226,7 @@ class MemoryAccess:
         if each.number < len(fields):
             return self._part_of(address, fields[each.number][0])
         # It may be any part, by a reference to it too.
-        why = Reason("a structured binding is not followed", *each.span)
+        why = Reason("hipport does not follow a structured binding", *each.span)
         return self._part_of(address, "[]")._replace(level=1, why=why)
 
     def _cell_of(self, place: Place) -> Cell | None:
@@ -323,7 +323,7 @@ class MemoryAccess:
         escaped |= reachable_from(self.cells, value)
         for key in escaped & self.cells.keys():
             slots = self.cells[key]
-            why = Reason("its address is in memory, which any store may mean")
+            why = Reason("its address is in memory, so any store may change it")
             self.cells[key] = {
                 path: Slot(slot.value.at_most(1, why)._replace(low=None, high=None, level=1, why=why), self._given())
                 for path, slot in (slots or {(): Slot(Value(GRID), self._given())}).items()
