@@ -17,8 +17,10 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from hipport.analysis.functions import functions
 from hipport.core.edits import Conflict, Edit, Span
 from hipport.syntax.cpp import Cpp
+from hipport.syntax.cuda import Cuda
 from hipport.syntax.declarators import declarators
 from hipport.syntax.preprocessor import condition, names_for_hip
 
@@ -676,3 +678,41 @@ def test_a_directive_ends_with_its_line(directive: bytes, newline: bytes) -> Non
     assert [source.text[each.start_byte : each.end_byte] for each in last] == [b"int x;", b"int y;"]
     assert [each.start_point[1] for each in last[1:]] == [0]
     assert last[0].start_point[0] == directive.count(b"\n") + 1
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"x = typename T::Scan(storage).Sum(x);",
+        b"typename T::template Load<4, A<3>>::Type{}(storage);",
+        b"__shared__ __align__(16) char storage[8];",
+        b"[[maybe_unused]] __align__(16) __shared__ float2 sums[2][4];",
+        b"__align__(sizeof(float4)) float4 row[4] = {zero()};",
+        b"PRAGMA_UNROLL\n  for (int i = 0; i < n; ++i) f(i);",
+        b"CUTLASS_UNROLL(4) while (f()) {}",
+        b'_Pragma("unroll") for (int i = 0; i < n; ++i) f(i);',
+        b"auto f = [](float &__restrict__ x) {};",
+        b"#if A\n  if (x) {\n#ifdef B\n    f(1);\n#else\n    f(2);\n#endif\n  } else\n#endif\n  { f(3); }",
+    ],
+)
+def test_words_that_the_grammar_lacks_leave_the_code_around_them_readable(body: bytes) -> None:
+    source = Cuda(PurePosixPath("a.cu"), b"template <class T> __global__ void k() {\n  " + body + b"\n  last();\n}\n")
+    (function,) = functions(source)
+    assert not source.tree.root_node.has_error
+    assert function.text(function.body.named_children[-1]) == b"last();"
+
+
+@pytest.mark.parametrize(
+    "declaration",
+    [
+        b"typename T::Item (&items)[4] = all;",
+        b"typename T::Item (*made)(int) = all;",
+        b'#define UNROLL _Pragma("unroll")\n',
+    ],
+)
+def test_what_the_grammar_knows_is_read_as_it_is_written(declaration: bytes) -> None:
+    source = Cuda(PurePosixPath("a.cu"), b"template <class T> void k() {\n" + declaration + b"\n  last();\n}\n")
+    (function,) = functions(source)
+    assert not source.tree.root_node.has_error
+    kinds = [each.type for each in function.body.named_children]
+    assert kinds == ["preproc_def" if b"#" in declaration else "declaration", "expression_statement"]

@@ -23,7 +23,7 @@ from hipport.analysis.abstract_program import Callee, Site
 from hipport.analysis.block_shapes import BlockShape
 from hipport.analysis.built_ins import VECTOR
 from hipport.analysis.device_ir import DeviceIR, Span
-from hipport.analysis.functions import Function, functions
+from hipport.analysis.functions import Function, declared_parameters, functions
 from hipport.analysis.implicit_calls import defaults as declared_defaults
 from hipport.analysis.lowering import lower, lower_members
 from hipport.analysis.lowering_state import LoweringContext, class_in, is_wide, squeezed
@@ -59,6 +59,12 @@ _PLAIN = re.compile(rf"\w+_t|\w*{_NUMBERS}\w*|auto|void".encode())
 _CHANGEABLE = one_of("__device__ __shared__ __managed__ volatile").encode()
 #: Statements that transfer control.
 _LEAVES = re.compile(rb"\b(?:return|break|continue|goto|for|while|do|case|else)\b")
+#: Words of declarations that change neither values nor control flow.
+_SPECIFIER = re.compile(
+    rb"__(?:device|host|global|forceinline|inline|noinline)__\b|\b(?:inline|__inline|__forceinline|constexpr|const)\b"
+    rb"|\b__restrict(?:__)?(?!\w)|\b__(?:attribute__|declspec|launch_bounds__)\s*\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)"
+    rb"|\[\[[^][]*\]\]"
+)
 #: Expansions of macros are followed up to this size in bytes.
 _LONGEST = 200_000
 
@@ -637,9 +643,8 @@ def _required(function: Function) -> int:
         inner = found.child_by_field_name("declarator")
         found = inner or next((each for each in found.named_children if each.type.endswith("declarator")), None)
     parameters = found.child_by_field_name("parameters") if found is not None else None
-    if parameters is None:
-        return 0
-    return sum(1 for each in parameters.named_children if each.type == "parameter_declaration")
+    declared = declared_parameters(parameters, function.source.code)
+    return sum(1 for each in declared if each.type == "parameter_declaration")
 
 
 def class_name_of(function: Function) -> str:
@@ -718,6 +723,9 @@ def _either(texts: Sequence[bytes]) -> bytes:
         return b" "
     if len(texts) == 1:
         return b" " + texts[0] + b" "
+    if not any(_SPECIFIER.sub(b"", text).strip() for text in texts):
+        # `#define DEVICE __device__`, or nothing: all of them are true, and none is a statement.
+        return b" %s " % b" ".join(dict.fromkeys(word for text in texts for word in _SPECIFIER.findall(text)))
     if not any(b";" in text or b"{" in text or not text.strip() for text in texts):
         made = b"(%s)" % texts[-1]
         for text in reversed(texts[:-1]):

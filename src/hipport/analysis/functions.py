@@ -556,8 +556,8 @@ def _function(source: Cpp, node: Node, outer: tuple[Node, ...]) -> Function | No
     if name is None:
         return None
     given = declarator.child_by_field_name("parameters")
-    parameters = [child for child in given.named_children if child.type.endswith("declaration")] if given else []
     code = source.code
+    parameters = declared_parameters(given, code)
     return Function(
         source,
         _name(code, name),
@@ -567,6 +567,13 @@ def _function(source: Cpp, node: Node, outer: tuple[Node, ...]) -> Function | No
         body,
         outer,
     )
+
+
+def declared_parameters(listed: Node | None, code: bytes) -> list[Node]:
+    """Return the declarations in a list of parameters: none in `(void)`."""
+    found = [each for each in listed.named_children if each.type.endswith("declaration")] if listed is not None else []
+    alone = len(found) == 1 and found[0].type == "parameter_declaration"
+    return [] if alone and code[found[0].start_byte : found[0].end_byte] == b"void" else found
 
 
 def _conversion(

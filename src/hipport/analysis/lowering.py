@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from hipport.analysis.device_ir import Cell, DeviceIR
+from hipport.analysis.functions import declared_parameters
 from hipport.analysis.lowered_declarations import LoweredDeclarations
 from hipport.analysis.lowered_expressions import returns_place
 from hipport.analysis.lowering_state import Jumps, LoweringContext, Piece, Scope, class_in, declared_names, identifiers
@@ -120,7 +121,7 @@ class Lowering(LoweredDeclarations):
 
     def parameters(self, node: Node | None) -> None:
         """Add the parameters."""
-        for each in node.named_children if node is not None else ():
+        for each in declared_parameters(node, self.context.code):
             if each.type not in (
                 "parameter_declaration",
                 "optional_parameter_declaration",

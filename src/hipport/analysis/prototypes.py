@@ -37,5 +37,6 @@ def _prototypes(source: Cpp) -> tuple[tuple[bytes, tuple[bytes, ...]], ...]:
         if closing is None or not _END.match(code, closing + 1):
             continue
         parameters = source.arguments(head.end() - 1) or ()
-        found.append((head[1], tuple(code[each.start : each.end] for each in parameters)))
+        declared = tuple(code[each.start : each.end] for each in parameters)
+        found.append((head[1], () if declared == (b"void",) else declared))
     return tuple(found)

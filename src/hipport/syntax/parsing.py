@@ -56,6 +56,24 @@ _UNENDED = re.compile(
     rb"(?P<blank>[ \t])[ \t]*\([ \t]*void[ \t]*\)",
     re.MULTILINE,
 )
+# `typename` in front of a type that makes an object in an expression: `typename T::Scan(storage).Sum(x)`. Types of
+# pointers and references to functions and arrays, `typename T::Item (&items)[4]`, are declarations.
+_ARGUMENTS = rb"(?:<[^;<>(){}]*(?:<[^;<>(){}]*>[^;<>(){}]*)*>)?"
+_MAKES = re.compile(
+    rb"\b(?P<word>typename)(?=\s+(?:::\s*)?(?:[A-Za-z_]\w*\s*%b\s*::\s*(?:template\s+)?)+[A-Za-z_]\w*\s*%b\s*(?:\{|\((?!\s*[*&])))"
+    % (_ARGUMENTS, _ARGUMENTS)
+)
+# `#if … if (x) { … } else #endif { … }`: a condition of the preprocessor that contains a part of a statement.
+_ELSE_OUTSIDE = re.compile(rb"\belse\s*(?P<end>#[ \t]*endif)\b")
+_BEGINS = re.compile(rb"#[ \t]*if")
+_BRANCHES = re.compile(rb"#[ \t]*el")
+_ENDS_BRANCHES = re.compile(rb"#[ \t]*endif\b")
+# A macro for a pragma in front of a loop: `PRAGMA_UNROLL for (…)`.
+_PRAGMA = re.compile(
+    rb"\b(?P<word>(?=\w*(?:PRAGMA|UNROLL))[A-Z_][A-Z0-9_]*(?:[ \t]*\([\w ]*\))?)(?=\s+(?:for|while|do)\b)"
+)
+# `float &__restrict__ sum`
+_RESTRICTED = re.compile(rb"&\s*(?P<word>__restrict(?:__)?)\b")
 # Specifiers with arguments that the grammar does not know, where a compiler takes them; they decide no structure.
 _SPECIFIERS = frozenset(
     b"__align__ __builtin_align__ __maxnreg__ __cluster_dims__ __block_size__ __declspec _Pragma __attribute__".split()
@@ -133,7 +151,9 @@ def _to_parse(source: Lexed) -> bytes:
     it finds. To a compiler it is a blank.
 
     Removed are pragmas between the head of a loop or an `if` and its body: the grammar would take the head for a
-    statement without a body. Removed are macros before the type of a declaration: it would take the type for the name.
+    statement without a body. Removed are macros before the type of a declaration: it would take the type for the name;
+    `typename` before `T::Scan(storage).Sum(x)`, `__restrict__` of a reference, and macros for pragmas before a loop.
+    So are the directives around a part of a statement that ends in `else`.
     A macro on a line of its own, `STEP(2)`, before `(void)f();` gets a semicolon: the grammar would read a call of its
     result. Removed are specifiers such as `__align__(16)` and `_Pragma("unroll")`, and the `__device__` of a lambda,
     which it does not know there. In `i < n >> 1` and `i < n && j > (k)`, which it would take for templates, `<` becomes
@@ -143,12 +163,12 @@ def _to_parse(source: Lexed) -> bytes:
     parted = {match.start(): Span(*match.span(1)) for match in _PRAGMAS_IN.finditer(source.code)}
     unended = [match.start("blank") for match in _UNENDED.finditer(source.code)] if b"void" in source.words else []
     compared = list(_compared(source))
-    macros = [*_before_types(source), *_specifiers(source)]
-    if not parted and not unended and not compared and not macros:
+    removed = [*_before_types(source), *_specifiers(source), *_unknown(source), *_around_parts(source)]
+    if not parted and not unended and not compared and not removed:
         return _without_comments(source)
     text = bytearray(_without_comments(source))
-    for macro in macros:
-        text[macro.start : macro.end] = re.sub(rb"[^\r\n]", b" ", bytes(text[macro.start : macro.end]))
+    for span in removed:
+        text[span.start : span.end] = re.sub(rb"[^\r\n]", b" ", text[span.start : span.end])
     for place in compared:
         text[place] = 0x3E  # `>`
     for place in unended:
@@ -226,6 +246,41 @@ def _before_types(source: Lexed) -> Iterator[Span]:
             or ((directive := source.directive(last - 1)) and directive.end <= last)
         ):
             yield Span(*match.span("macro"))
+
+
+def _around_parts(source: Lexed) -> Iterator[Span]:
+    """Yield the directives around a part of a statement that ends in `else`.
+
+    Without them it is read as if the part were always there: the statement after it is then under a condition that it
+    may not have, and nothing is taken for unconditional that is not.
+    """
+    ends = {match.start("end") for match in _ELSE_OUTSIDE.finditer(source.code)} if b"endif" in source.words else set()
+    opened: list[tuple[Span, bool]] = []
+    for each in source.directives if ends else ():
+        if _BEGINS.match(source.code, each.start):
+            opened.append((each, False))
+        elif opened and _BRANCHES.match(source.code, each.start):
+            opened[-1] = (opened[-1][0], True)
+        elif opened and _ENDS_BRANCHES.match(source.code, each.start):
+            first, has_branches = opened.pop()
+            if each.start in ends and not has_branches:
+                yield from (first, each)
+
+
+def _unknown(source: Lexed) -> Iterator[Span]:
+    """Yield the words that the grammar does not know at their places."""
+    code, words = source.code, source.words
+    found: list[re.Match[bytes]] = []
+    if b"typename" in words:
+        found += _MAKES.finditer(code)
+    if b"__restrict__" in words or b"__restrict" in words:
+        found += _RESTRICTED.finditer(code)
+    if b"PRAGMA" in code or b"UNROLL" in code:
+        found += _PRAGMA.finditer(code)
+    for match in found:
+        # Nothing but text is read in a directive, and one that ends in blanks would take the next line.
+        if source.directive(match.start("word")) is None:
+            yield Span(*match.span("word"))
 
 
 def _specifiers(source: Lexed) -> Iterator[Span]:
