@@ -15,6 +15,7 @@ from hipport.cli.output import colour, print_json, progress_shown, warn
 from hipport.cli.parameters import (
     ACCEPT,
     ENV,
+    FILE,
     FORMAT,
     JOBS,
     OUT,
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
     type=PATH,
     help="Write the evidence to FILE, as JSON, and for people beside it (.txt); DIR/hipport-port.json with --out.",
 )
-@click.option("--cases", type=PATH, help="The cases of the extension; cases.py beside setup.py.")
+@click.option("--cases", type=FILE, help="The cases of the extension; cases.py beside setup.py.")
 @REPLAY
 @click.option("--no-build", is_flag=True, help="Do not compile.")
 @click.option("--no-prove", is_flag=True, help="Do not ask LLVM who reaches collectives and barriers.")
@@ -91,7 +92,7 @@ def port(
     contained, and hipport says so. See docs/explanation/security.md.
     """
     from hipport import api
-    from hipport.core import placing
+    from hipport.core import placing, reading
     from hipport.reporting import evidence
 
     with failing("`hipport undo` takes back whatever was written"):
@@ -104,6 +105,8 @@ def port(
         for each in (file, beside):
             if each is not None:
                 placing.check_named(each, paths, coming=out)
+                if manifest is not None and not evidence.is_manifest(reading.read_or_nothing(each)):
+                    raise placing.Refused([f"{each}: exists, and is not a manifest of hipport's; give another file"])
         # The copy contains the tree's files, and a link of one of these names would lead elsewhere.
         for path in (each for each in paths if out and manifest is None and each.is_dir()):
             for suffix in (".json", ".txt"):

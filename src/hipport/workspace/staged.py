@@ -55,6 +55,11 @@ def left_out(ported: Ported, env: Mapping[str, str]) -> dict[PurePath, PurePath]
             command, cwd=root, env=own, stdin=subprocess.DEVNULL, capture_output=True, timeout=_LIMIT, check=True
         )
     except (OSError, subprocess.SubprocessError) as error:
-        raise ValueError(f"--staged asks Git for the staged files, and Git fails: {error}") from error
+        told = getattr(error, "stderr", None) or str(error).encode()
+        why = told.decode("utf-8", "replace").strip().partition("\n")[0]
+        raise ValueError(
+            f"--staged is for files of a Git repository, and Git does not list those of {root}: {why}. Without "
+            "--staged, Git is not asked"
+        ) from error
     known = {name.decode("utf-8", "surrogateescape") for name in done.stdout.split(b"\0")}
     return {place: path for place, path in sorted(includes.items()) if place.as_posix() not in known}
