@@ -233,9 +233,7 @@ def test_ctrl_c_leaves_the_recording_to_the_program(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("manifest", ["p.cu", "setup.py", "requirements.json", "CMakeLists.json"])
-def test_a_manifest_replaces_only_a_manifest(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, manifest: str
-) -> None:
+def test_a_manifest_replaces_only_a_manifest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, manifest: str) -> None:
     """Neither a file that was meant as input, nor the text beside it: the manifest for people has the suffix .txt."""
     monkeypatch.chdir(tmp_path)
     for name in ("p.cu", "setup.py", "requirements.txt", "CMakeLists.txt"):

@@ -30,7 +30,9 @@ class _File(_Path):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         path = super().convert(value, param, ctx)
         if not is_file(path):
-            self.fail(f"{path}: {'not a regular file' if os.path.lexists(path) else 'there is no such file'}", param, ctx)
+            self.fail(
+                f"{path}: {'not a regular file' if os.path.lexists(path) else 'there is no such file'}", param, ctx
+            )
         return path
 
 

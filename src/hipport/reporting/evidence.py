@@ -23,7 +23,6 @@ from hipport.reporting import report, verify_report
 from hipport.reporting.oracle_report import oracle_summary
 from hipport.verifying.results import Verified
 
-
 #: What only manifests have: the keys that JSON has first, and the line about the port.
 _MANIFEST = re.compile(rb'\A\{\s*"compiled": |^the port in ', re.MULTILINE)
 

@@ -571,7 +571,7 @@ def _refuse_links(root: Path, paths: Sequence[str], run: Path) -> None:
         if folder not in real:
             real[folder] = os.path.realpath(f"{top}/{folder}")
         place = os.path.normpath(f"{top}/{path}")
-        if f"{real[folder]}/{name}" != place or os.path.islink(place):
+        if f"{real[folder]}/{name}" != place or Path(place).is_symlink():
             problems.append(
                 f"{path}: a link leads it somewhere else; put back what was there, and run hipport again. The "
                 f"originals are in {run}"
