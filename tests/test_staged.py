@@ -55,6 +55,16 @@ def test_header_that_git_does_not_know(tree: Path) -> None:
     assert hipport("rewrite", "--check", "--staged", tree / "a/a.cu").exit_code == 0
 
 
+def test_a_header_of_which_git_has_the_name_alone(tree: Path) -> None:
+    """After `git add --intent-to-add`, a commit leaves the file out."""
+    hipport("rewrite", "--staged", tree / "a/a.cu")
+    git(tree, "add", "-N", "hipport/warp.h")
+    found = hipport("rewrite", "--check", "--staged", tree / "a/a.cu")
+    assert found.exit_code == 1 and "hipport/warp.h, which is not in Git" in found.output
+    git(tree, "add", "hipport/warp.h")
+    assert "not in Git" not in hipport("rewrite", "--check", "--staged", tree / "a/a.cu").output
+
+
 def test_header_that_is_missing(tree: Path) -> None:
     """A fresh clone without the header does not compile: it is reported, and a rewrite restores it."""
     hipport("rewrite", tree)
