@@ -18,6 +18,7 @@ from dataclasses import dataclass, field, replace
 from random import Random
 
 from generated_classes import functor_of, object_of
+from generated_forms import form_of
 from kernel_parts import Made, Part
 
 _SHAPES = ("64", "64", "64", "dim3(32, 2)", "dim3(8, 8)")
@@ -187,6 +188,7 @@ class Maker:
             kinds: list[Callable[[], list[Part]]] = [
                 self.assign, self.assign, self.declare, self.compound, self.lambda_, self.pointer, self.reference,
                 self.array, self.conditional_place, self.swapped, self.by_callee, self.macro, self.do, self.do,
+                self.form, self.form, self.form, self.form, self.form,
             ]  # fmt: skip
             if not self.scope.returns:
                 kinds += [self.object, self.object, self.functor, self.bound, self.pointer_to_function]
@@ -231,7 +233,7 @@ class Maker:
             f"{to} ^= {self.value()};",
             f"{to} |= {self.value()};",
             f"{to} = {self.target()} = {self.value()};",
-            f"{self.target()} = ({to} = {self.value()}, {self.value()});",
+            f"{self.target()} = (({to} = {self.value()}), {self.value()});",
             f"({to} &= 31) ^= {self.value()};",
             f"{to} >>= ({self.value()} & 1);",
             f"{self.value()} && ({to} = {self.value()});",
@@ -444,6 +446,9 @@ class Maker:
 
     def functor(self) -> list[Part]:
         return functor_of(self)
+
+    def form(self) -> list[Part]:
+        return form_of(self)
 
     def bound(self) -> list[Part]:
         """Return structured bindings of a function's result."""

@@ -151,6 +151,8 @@ def test_conditions_and_exits() -> None:
         ("if (threadIdx.x < 33)", False, False),
         ("if (threadIdx.x > 32)", False, False),
         ("if (threadIdx.x % 32 == 0)", False, False),
+        ("if (threadIdx.x % 32 < 16)", False, False),
+        ("if ((int)threadIdx.x - 5 < 32)", False, False),
         ("if (threadIdx.x == 0)", False, True),
         ("if (0 == threadIdx.x && n)", False, True),
         ("if (threadIdx.x == 0 || n)", False, False),
@@ -176,6 +178,11 @@ def test_one_warp_and_one_thread(guard: str, warp: bool, thread: bool) -> None:
     [
         (b"int t = threadIdx.x; if (t == 0) HERE;", True),
         (b"int t = threadIdx.x; by_value(t); if (t == 0) HERE;", True),
+        (b"int t = threadIdx.x + n; if (t == 7) HERE;", True),
+        (b"int t = (int)threadIdx.x - n; if (t < 1) HERE;", False),
+        (b"int t = (int)threadIdx.x - n; if (t > 0) return; HERE;", False),
+        (b"if (threadIdx.x % 64 == 0) HERE;", False),
+        (b"if (threadIdx.x / 64 == 0) HERE;", False),
         (b"int t = threadIdx.x; const int& u = t; if (u == 0) HERE;", True),
         (b"int t = threadIdx.x; half_of(n, t); if (t == 0) HERE;", False),
         (b"int t = threadIdx.x; std::swap(t, n); if (t == 0) HERE;", False),
@@ -277,14 +284,15 @@ def test_recursion_ends() -> None:
     project = Project((Cuda(PurePosixPath("a.cu"), text),))
     kernels = Kernels.of(project)
     f, g = kernels.functions(source(project, "a.cu"))
-    assert kernels.result(g) == 1
+    (returned,) = [each for each in nodes(g.body) if each.type == "return_statement"]
+    assert kernels.agreement(g, returned.named_children[0]) == 1
     assert kernels.reaches(f, re.compile(rb"g"))
     assert not kernels.reaches(f, re.compile(rb"__syncthreads"))
 
 
 def test_a_project_with_kernels_is_pickled_without_trees() -> None:
     kernels, kernel = parsed()
-    kernels.variables(kernel)
+    kernels.agreement(kernel, probes(kernel)[0].arguments[0])
     again = pickle.loads(pickle.dumps(kernels))
     assert isinstance(again, Kernels)
 

@@ -158,7 +158,7 @@ OTHERWISE = {
 #: Uniform values that the analysis cannot prove: arrays in functions' results, recursion of templates and packs,
 #: constants that are template parameters, unevaluated code, classes without names.
 HIDDEN_ALARMS = frozenset(
-    "local_array_struct_return_u template_recursion_u unnamed_struct_local_u variadic_recursive_u loop_invariant_u "
+    "template_recursion_u unnamed_struct_local_u variadic_recursive_u loop_invariant_u "
     "uniform_template_bool noexcept_no_eval_u".split()
 )
 

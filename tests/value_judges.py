@@ -29,7 +29,7 @@ from hipport import api
 from hipport.analysis.device_program import Proofs
 from hipport.analysis.functions import called_name, nodes
 from hipport.analysis.kernels import Kernels
-from hipport.analysis.uniform_values import WAVEFRONT
+from hipport.analysis.uniform_values import BLOCK, WARP, WAVEFRONT
 from hipport.executor import compile as compiling
 from hipport.executor.compile import CompileOptions
 from hipport.executor.messages import NotCompiled
@@ -45,6 +45,7 @@ _TOGETHER = 10
 #: CUDA's names for clang alone, without HIP's headers; LLVM knows that shuffles and votes are uniform.
 _FOR_LLVM = """#define __device__ __attribute__((device))
 #define __global__ __attribute__((global))
+#define __host__ __attribute__((host))
 #define __shared__ __attribute__((shared))
 struct Coordinates_ { unsigned x, y, z; };
 #define ASKED_(f_) Coordinates_{__builtin_amdgcn_##f_##_x(), __builtin_amdgcn_##f_##_y(), __builtin_amdgcn_##f_##_z()}
@@ -55,6 +56,9 @@ __device__ int min(int a, int b) { return a < b ? a : b; }
 __device__ int max(int a, int b) { return a > b ? a : b; }
 __device__ int abs(int a) { return a < 0 ? -a : a; }
 #define __syncthreads() __builtin_amdgcn_s_barrier()
+__device__ int atomicMax(int *p, int v) { return __atomic_fetch_max(p, v, __ATOMIC_RELAXED); }
+__device__ int atomicOr(int *p, int v) { return __atomic_fetch_or(p, v, __ATOMIC_RELAXED); }
+__device__ int atomicExch(int *p, int v) { return __atomic_exchange_n(p, v, __ATOMIC_RELAXED); }
 #define __shfl_sync(m_, v_, l_) __builtin_amdgcn_readlane(v_, __builtin_amdgcn_readfirstlane(l_))
 #define __ballot_sync(m_, p_) (unsigned)__builtin_amdgcn_ballot_w64((bool)(p_))
 #define __any_sync(m_, p_) (__builtin_amdgcn_ballot_w64((bool)(p_)) != 0)
@@ -315,11 +319,25 @@ def small(kernel: Made, wrong: Callable[[Mapping[int, Made]], set[int]]) -> Made
 def contradictions(
     hipport: Mapping[Place, Answer], llvm: Mapping[Place, bool | None], both: bool
 ) -> tuple[set[Place], set[Place]]:
-    """Return the values uniform to hipport and varying to LLVM, and those varying to hipport alone."""
+    """Return the values uniform to hipport and varying to LLVM, and those varying to hipport alone.
+
+    LLVM has wavefronts of 64 lanes here: what a warp of 32 votes on is no alarm.
+    """
     levels = {place: answer.both if both else answer.alone for place, answer in hipport.items()}
     bold = {place for place, level in levels.items() if level >= WAVEFRONT and llvm.get(place) is True}
-    alarms = {place for place, level in levels.items() if level < WAVEFRONT and llvm.get(place) is False}
+    alarms = {place for place, level in levels.items() if level < WARP and llvm.get(place) is False}
     return bold, alarms
+
+
+def disproved(ran: Ran, kernels: Mapping[int, Made]) -> dict[Place, Answer]:
+    """Return hipport's answers for values that it took for uniform, and that an execution saw differ."""
+    asked = {kernel: kernels[kernel] for kernel in sorted({kernel for kernel, _ in ran.seen})}
+    answers = asked_of_hipport(asked, both=False, shaped=True)
+    return {
+        place: answers[place]
+        for place, how in ran.seen.items()
+        if place in answers and answers[place].alone >= (WARP if how & 1 else BLOCK)
+    }
 
 
 def _by_llvm(llvm: Judge, seeds: Sequence[int], folder: Path, kept: int) -> Counter[str]:
@@ -388,9 +406,17 @@ def _main(how: str, first: int, batches: int, size: int = 200, kept: int = 3) ->
             if how == "llvm":
                 assert llvm is not None, "no hipcc with an opt"
                 total += _by_llvm(llvm, seeds, Path(folder), kept)
+                varying, alarms = total["varying"], total["alarms alone"]
+                print(f"varying {varying}, unseen {total['bold alone']}", end="; ")
+                print(f"uniform {total['probes'] - varying}, alarms {alarms}")
             else:
-                ran = _run_those_that_compile({seed: made(seed) for seed in seeds}, Path(folder), gpu=how == "gpu")
+                kernels = {seed: made(seed) for seed in seeds}
+                ran = _run_those_that_compile(kernels, Path(folder), gpu=how == "gpu")
+                wrong = disproved(ran, kernels)
                 total += Counter(right=len(ran.right), differ=len(ran.differ), said=len(ran.said), unfit=len(ran.unfit))
+                total += Counter(disproved=len(wrong))
+                for (seed, probe), answer in wrong.items():
+                    print("DISPROVED", seed, probe, answer, flush=True)
                 for what, found in (("DIFFERS", ran.differ), ("UNFIT", ran.unfit)):
                     for seed, why in found.items():
                         print(what, seed, why, flush=True)

@@ -30,10 +30,11 @@ from hipport.analysis.built_ins import (
 )
 from hipport.analysis.device_ir import Instruction, Span
 from hipport.analysis.lowering_state import is_wide, without_arguments
-from hipport.analysis.memory_access import MemoryAccess
+from hipport.analysis.memory_access import MemoryAccess, moved
 from hipport.analysis.uniform_values import (
     BLOCK,
     GRID,
+    MEMORY,
     VARYING,
     WARP,
     Affine,
@@ -48,6 +49,10 @@ from hipport.analysis.uniform_values import (
     varying,
 )
 
+#: Operators whose result is no pointer.
+_NO_POINTER = frozenset(("<", ">", "<=", ">=", "==", "!=", "&&", "||", "<=>", ","))
+#: Numbers of four bytes.
+_WORD_OF_MEMORY = re.compile(r"int|unsigned|unsignedint|signed|float|u?int32_t|std::u?int32_t|uint")
 _GROUP_MADE = re.compile(
     r"(this_thread_block|this_grid|this_multi_grid|coalesced_threads|tiled_partition|labeled_partition|binary_partition)"
 )
@@ -296,7 +301,7 @@ class AbstractCalls(MemoryAccess):
 
     def _pure(self, each: Instruction, short: str, values: Sequence[Value], addresses: Sequence[Value | None]) -> Value:
         """Return the result of a function that depends only on its arguments."""
-        made = least(values)
+        made = least(values)._replace(targets=all_targets(values))
         for address in addresses:
             if address is not None and short in BY_POINTER:
                 self._write(address, made)
@@ -718,18 +723,8 @@ class AbstractCalls(MemoryAccess):
             one = self._converted(each, one) if one.tag.startswith("class:") else one
             two = self._converted(each, two) if two.tag.startswith("class:") else two
         value = binary(each.name, one, two, self.frame.blocks)
-        if each.name in ("+", "-") and (one.targets or two.targets):
-            targets = frozenset(
-                target._replace(path=(*target.path[:-1], "[]"))
-                if target.path and target.path[-1].startswith("[")
-                else target._replace(path=(*target.path, "[]"))
-                if self._is_array(target)
-                else target
-                for given in (one, two)
-                for target in given.targets or ()
-                if isinstance(target, Place)
-            )
-            value = value._replace(targets=targets or None)
+        if (one.targets or two.targets) and each.name not in _NO_POINTER and not (one.targets and two.targets):
+            value = value._replace(targets=self._moved(one.targets or two.targets or ()))
         if "volatile" in (one.tag, two.tag):
             value = value._replace(tag="volatile")
         return value
@@ -812,13 +807,13 @@ class AbstractCalls(MemoryAccess):
         return made
 
     def _moved(self, targets: Iterable[object]) -> frozenset[object] | None:
-        """The targets of a pointer after arithmetic: another element."""
+        """The targets of a pointer after arithmetic: another element, or another member."""
         return (
             frozenset(
-                target._replace(path=(*target.path[:-1], "[]"))
-                if target.path and target.path[-1].startswith("[")
-                else target._replace(path=(*target.path, "[]"))
+                target._replace(path=(*target.path, "[]"))
                 if self._is_array(target)
+                else moved(target)
+                if target.path
                 else target
                 for target in targets
                 if isinstance(target, Place)
@@ -883,6 +878,8 @@ class AbstractCalls(MemoryAccess):
     def _cast(self, each: Instruction) -> Value:
         value, type_name = self._operand(each), each.type
         if "*" in type_name:
+            if each.name != "declared":
+                value = self._reinterpreted(value, type_name)
             return value._replace(tag="volatile") if "volatile" in type_name else value
         if value.targets and any(isinstance(target, (Closure, Named)) for target in value.targets):
             return value
@@ -893,6 +890,33 @@ class AbstractCalls(MemoryAccess):
             if self.machine.program.fields(self.frame.path, class_name(type_name)) is None:
                 value = self._converted(each, value)
         return value if is_wide(type_name) else narrowed(value, type_name)
+
+    def _reinterpreted(self, value: Value, type_name: str) -> Value:
+        """A pointer after an explicit conversion: to other types, it reaches all parts of what it points to."""
+        to = re.sub(r"\b(?:const|volatile|struct|class|__restrict__)\b|\s", "", type_name).removesuffix("*")
+        if to in ("void", "auto") or not value.targets:
+            return value
+        found: set[object] = set()
+        for target in value.targets:
+            if isinstance(target, Place) and target != MEMORY and not self._holds(target, to):
+                path = moved(target).path if target.path else ()
+                path += ("[]",) * self._type_at(target).count("[]")
+                target = target._replace(path=path or ("[]",))
+            found.add(target)
+        return value._replace(targets=frozenset(found))
+
+    def _holds(self, place: Place, to: str) -> bool:
+        """Whether a place, or an element of the array there, certainly has a type, or a number of the same size."""
+        kind = self._type_at(place)
+        held = re.sub(r"\b(?:const|volatile|struct|class|static|__restrict__)\b|\s", "", kind).removesuffix("[]")
+        if held == to or (_WORD_OF_MEMORY.fullmatch(held) and _WORD_OF_MEMORY.fullmatch(to)):
+            return True
+        one, two = class_name(held), class_name(to)
+        return not held.endswith(("[]", "*")) and (two in self._all_bases(one) or one in self._all_bases(two))
+
+    def _all_bases(self, name: str, depth: int = 4) -> set[str]:
+        found = set(self.machine.program.bases(name)) if depth else set()
+        return found.union(*(self._all_bases(base, depth - 1) for base in found))
 
     def _result_address(self, each: Instruction) -> Value:
         register = each.operands[0]

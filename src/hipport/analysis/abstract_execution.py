@@ -26,6 +26,7 @@ from hipport.analysis.abstract_memory import (
     lookup,
     narrowed,
     reachable,
+    reachable_from,
     store,
     updated,
 )
@@ -365,15 +366,38 @@ class _Activation(AbstractCalls):
             for key, slots in last.items()
             if key[0] < self.depth
         }
-        if any(isinstance(each, (Place, Closure)) and each.frame >= self.depth for each in result.targets or ()):
-            # The memory of the function is free.
-            others = {
-                each
-                for each in result.targets or ()
-                if not isinstance(each, (Place, Closure)) or each.frame < self.depth
-            }
-            result = result._replace(targets=frozenset((*others, MEMORY)) if others else None)
-        return Outcome(result, address, kept)
+        return Outcome(self._lasting(result, last), address, kept)
+
+    def _lasting(self, result: Value, last: Cells) -> Value:
+        """A result without what ends with the function: its variables, and lambdas that it created."""
+        if result.fields:
+            result = result._replace(fields=tuple((name, self._lasting(part, last)) for name, part in result.fields))
+        ended = [
+            each for each in result.targets or () if isinstance(each, (Place, Closure)) and each.frame >= self.depth
+        ]
+        if not ended:
+            return result
+        for each in ended:
+            if isinstance(each, Closure):
+                # What it may change is no longer followed.
+                for value in self._captures(each, last):
+                    self.machine.escaped |= reachable_from(last, value)
+        others = (result.targets or frozenset()) - frozenset(ended)
+        return result._replace(targets=others | {MEMORY} if others else None)
+
+    def _captures(self, closure: Closure, last: Cells) -> list[Value]:
+        """The values that a lambda of the function has, or the lambda itself if it has more than values."""
+        made = self.ir.lambdas[closure.number] if closure.number < len(self.ir.lambdas) else None
+        every = [Value(GRID, targets=frozenset((closure,)))]
+        if made is None or id(made.body) != closure.code or made.body.lambdas:
+            return every
+        found: list[Value] = []
+        for each in (each for block in made.body.blocks for each in block.instructions if each.operation == "captured"):
+            slots = last.get((self.depth, f"captured {closure.number} {each.name}"))
+            if each.type != "1" or slots is None:
+                return every  # What it has by reference has ended.
+            found += (slot.value for slot in slots.values())
+        return found
 
     def _merge(self, block: int, predecessors: Sequence[int], visit: int) -> Cells:
         inside = self.headers.get(block, frozenset())

@@ -150,10 +150,9 @@ def lookup(slots: Mapping[tuple[str, ...], Slot], path: tuple[str, ...]) -> Valu
     exact = slots.get(path)
     deeper = {known: slot for known, slot in inner.items() if len(known) > len(path)}
     if deeper:
-        by_name: dict[str, list[Value]] = {}
-        for known, slot in deeper.items():
-            by_name.setdefault(known[len(path)], []).append(slot.value)
-        fields = tuple((name, join(values) if len(values) == 1 else least(values)) for name, values in by_name.items())
+        names = dict.fromkeys(known[len(path)] for known in deeper)
+        parts = ((name, lookup(inner, (*path, name))) for name in names)
+        fields = tuple((name, part) for name, part in parts if part is not None)
         whole = exact.value if exact is not None else Value(GRID)
         return least((whole, *(value for _, value in fields)))._replace(fields=fields, tag=whole.tag)
     if exact is not None and not any("[]" in known for known in inner if known != path):

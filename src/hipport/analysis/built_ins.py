@@ -27,20 +27,6 @@ BY_WARP = re.compile(
 )
 #: All threads of a block have one value.
 BY_BLOCK = re.compile(rb"(?:__)?syncthreads_(?:count|and|or)|blockIdx|blockDim|gridDim")
-#: A thread's number, without white space: in its row of the block, through the block, in the grid, in a group.
-COUNTS_THREADS = re.compile(
-    rb"(?P<row>(?:hipT|t)hreadIdx[._]x)|(?:(?P<group>(?:\w+::)*\w+(?:\(\))?)(?:\.|->))?thread_rank\(?|"
-    rb"(?P<grid>blockIdx\.x\*blockDim\.x\+threadIdx\.x|blockDim\.x\*blockIdx\.x\+threadIdx\.x|"
-    rb"threadIdx\.x\+blockIdx\.x\*blockDim\.x|threadIdx\.x\+blockDim\.x\*blockIdx\.x)|"
-    rb"(?P<rows>threadIdx\.y\*blockDim\.x\+threadIdx\.x|threadIdx\.x\+threadIdx\.y\*blockDim\.x|"
-    rb"threadIdx\.x\+blockDim\.x\*threadIdx\.y|blockDim\.x\*threadIdx\.y\+threadIdx\.x)"
-)
-#: Makes `@` the group of the active lanes: its ranks say nothing about positions.
-FOUND_GROUP = re.compile(
-    rb"\bcoalesced_group\b[\s&]*@\b|\b@\s*[=({][^;]*\b(?:coalesced_threads|labeled_partition|binary_partition)\b"
-)
-#: Makes `@` the group of a whole grid.
-GRID_GROUP = re.compile(rb"\b(?:multi_)?grid_group\b[\s&]*@\b|\b@\s*[=({][^;]*\bthis_(?:multi_)?grid\b")
 #: The type of a block's shape, or a grid's.
 SHAPE = rb"dim3"
 #: Functions that launch the kernel in their first argument, with blocks from their third.
@@ -49,10 +35,6 @@ LAUNCHES = re.compile(rb"\b(?:(?:cuda|hip)Launch(?:Cooperative)?Kernel|hipLaunch
 LOOKS_AT_KERNELS = re.compile(rb"\b(?:cuda|hip)(?:Func|Occupancy)\w*\s*(?:<[^;<>]*>\s*)?\((?:[^;()]|\([^;()]*\))*\Z")
 #: A lane gets the value of another lane, which it selects.
 SHUFFLES = frozenset((b"shfl", b"__shfl", b"shfl_sync", b"__shfl_sync"))
-#: The number of lanes of a tile: `tiled_partition<8>(block)`, `thread_block_tile<8>`, `tiled_partition(block, 8)`
-TILE_SIZE = re.compile(
-    rb"\b(?:tiled_partition|thread_block_tile)\s*<\s*(\w+)|\btiled_partition\s*\([^;,]*,\s*(\w+)\s*\)"
-)
 #: Threads are counted in more than one dimension.
 OTHER_DIMENSIONS = re.compile(rb"threadIdx\s*\.\s*[yz]")
 LAYERS = re.compile(rb"threadIdx\s*\.\s*z")
@@ -73,3 +55,8 @@ PURE = re.compile(f"(?:__)?{one_of(_FUNCTIONS['mathematics'])}[fl]?|{one_of(_FUN
 BY_POINTER = frozenset(_FUNCTIONS["by_pointer"].split())
 #: Types of vectors, whose members are numbers.
 VECTOR = re.compile(rb"(?:u?(?:char|short|int|long|longlong)|float|double)([1-4])|dim3")
+
+
+def varies(name: bytes) -> bool:
+    """Whether a name of CUDA or HIP has a value for each thread."""
+    return BY_THREAD.fullmatch(name) is not None

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from hipport.analysis.exclusive_conditions import WORD, exclude, squeezed, with_arguments
 from hipport.analysis.functions import LOOPS, Function, Variable, arguments, comes_by_label, contains
 from hipport.analysis.kernels import Kernels
-from hipport.analysis.macros import Macro, choices
+from hipport.analysis.macros import Macro, choices, loop_counters
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -173,7 +173,19 @@ def changes(function: Function, expression: Node, loop: Node, kernels: Kernels) 
             variable = function.locals.named(function.text(node), node.start_byte)
             if variable is not None and _assigned_in(function, variable, loop):
                 return True
-            if variable is None and kernels.counted_by_macros(function, function.text(node)):
+            if variable is None and _counts_in_macro(function, function.text(node), kernels):
+                return True
+    return False
+
+
+def _counts_in_macro(function: Function, name: bytes, kernels: Kernels) -> bool:
+    """Whether a loop that a macro begins in the function counts by that name."""
+    source, body = function.source, function.body
+    names = kernels.loop_macros(source) & source.words
+    for span, macro in source.names(names) if names else ():
+        if body.start_byte <= span.start < body.end_byte and source.directive(span.start) is None:
+            given = [source.code[each.start : each.end] for each in source.given(span.end) or ()]
+            if any(name in loop_counters(text) for text in kernels.expanded(source, macro, given)):
                 return True
     return False
 

@@ -13,7 +13,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice, pairwise
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple
 
 from hipport.core.facts import Facts
 from hipport.syntax.cpp import Cpp, word_before
@@ -48,13 +48,9 @@ _VALUE_TYPE = re.compile(
 )
 # A template's pack among the parameters, or a C variadic parameter.
 _PACK = re.compile(rb"\.\.\.\s*\w*\s*\)")
-_BRANCHES = frozenset(("if_statement", "else_clause"))
 #: Conditionals of the preprocessor, which keeps one side.
 CONDITIONALS = frozenset(("preproc_if", "preproc_ifdef", "preproc_elif", "preproc_elifdef"))
-_GOES_ON = frozenset(("continue_statement",))
-_LEAVES = frozenset(("return_statement", "break_statement", "continue_statement"))
 _SHARED = re.compile(rb"\s*(?:(?:static|volatile|extern)\s+)*__shared__(?:\s+(?:static|volatile|extern))*\s*")
-_Given = TypeVar("_Given")
 # Statements that add a level of nesting or leave one, and expressions that may be nested as deeply.
 _NESTS = re.compile(rb"\b(?:if|for|while|switch|do|else|return|break|continue|goto)\b|[{?]")
 _LONG = re.compile(rb"[^;{}]{2048}")
@@ -168,105 +164,6 @@ class Locals:
         return last
 
 
-class Joined(NamedTuple):
-    """A phi: the reaching definitions of a variable, and the conditions that select between them."""
-
-    assignments: tuple[Assignment, ...]
-    conditions: tuple[Node, ...]
-
-
-def joined(function: Function, variable: Variable, node: Node) -> Joined | None:
-    """Return the phi of the variable at `node`; None if not all reaching definitions are seen.
-
-    These are plain assignments before `node`, some of them in branches of an `if`.
-    """
-    given = function.locals.given.get(variable, [])
-    found: list[Assignment] = []
-    conditions: list[Node] = []
-    inner = node
-    for outer in function.around(node):
-        if outer.type == "compound_statement":
-            if not any(
-                outer.start_byte <= each.node.start_byte and each.node.end_byte <= inner.start_byte for each in given
-            ):
-                inner = outer
-                continue
-            before = [each for each in outer.named_children if each.end_byte <= inner.start_byte]
-            through = _add_reaching(given, before, found, conditions)
-            if not through:
-                return None if through is None else Joined(tuple(found), tuple(conditions))
-        elif outer.type == "do_statement" and inner == outer.child_by_field_name("condition"):
-            # The body precedes the condition in each iteration, unless control jumps over part of it.
-            body = outer.child_by_field_name("body")
-            if body is None or any(True for _ in nodes(body, _GOES_ON)):
-                return None
-            return (
-                None
-                if _add_reaching(given, [body], found, conditions) is not False
-                else Joined(tuple(found), tuple(conditions))
-            )
-        elif any(
-            contains(outer, each.node) and (outer.type not in _BRANCHES or each.node.end_byte <= inner.start_byte)
-            for each in given
-        ):
-            return None  # in the previous iteration, in another case, or in a condition
-        inner = outer
-    return None
-
-
-def _add_reaching(
-    given: Sequence[Assignment], statements: Sequence[Node], found: list[Assignment], conditions: list[Node]
-) -> bool | None:
-    """Add the reaching definitions at the end of a list of statements; whether none may reach it, None if unknown."""
-    for statement in reversed(statements):
-        inside = [each for each in given if contains(statement, each.node)]
-        if not inside:
-            continue
-        if statement.type == "compound_statement":
-            through = _add_reaching(given, statement.named_children, found, conditions)
-        elif statement.type == "if_statement":
-            through = _given_in_branches(given, inside, statement, found, conditions)
-        elif statement.type in ("expression_statement", "declaration"):
-            (one, *others) = inside
-            at = one.node if one.declares else one.node.parent
-            if others or at != statement or not (one.declares or one.plain):
-                return None
-            # A declaration without initializer leaves any value.
-            found += [one] if one.values else []
-            through = False
-        else:
-            return None
-        if not through:
-            return through
-    return True
-
-
-def _given_in_branches(
-    given: Sequence[Assignment],
-    inside: Sequence[Assignment],
-    statement: Node,
-    found: list[Assignment],
-    conditions: list[Node],
-) -> bool | None:
-    condition, yes = statement.child_by_field_name("condition"), statement.child_by_field_name("consequence")
-    no = statement.child_by_field_name("alternative")
-    if condition is None or yes is None or any(contains(condition, each.node) for each in inside):
-        return None
-    conditions.append(bare(condition))
-    passed = no is None
-    for branch in (yes, no.named_children[-1] if no is not None and no.named_children else None):
-        last = branch
-        if branch is not None and branch.type == "compound_statement":
-            last = branch.named_children[-1] if branch.named_children else branch
-        if branch is None or (last is not None and last.type in _LEAVES):
-            continue  # control that leaves there does not reach the end
-        through = _add_reaching(given, [branch], found, conditions)
-        if through is None:
-            return None
-        passed = passed or through
-    return passed
-
-
 @dataclass(frozen=True, eq=False)
 class Function(Facts):
     """A function with a body. `head` is the text before its name, `parameters` are names ("" for none)."""
@@ -297,11 +194,6 @@ class Function(Facts):
     def takes(self, count: int) -> bool:
         """Whether a call with that number of arguments may call the function: some arguments are optional."""
         return count <= len(self.parameters) or self.packed
-
-    def passed(self, given: Sequence[_Given], position: int) -> Sequence[_Given]:
-        """Return those of the arguments `given` that go to the parameter at `position`."""
-        last = self.packed and position == len(self.parameters) - 1
-        return given[position:] if last else given[position : position + 1]
 
     @cached_property
     def template_parameters(self) -> frozenset[bytes]:
@@ -374,11 +266,6 @@ class Function(Facts):
         nests = _NESTS.finditer(self.source.code, self.body.start_byte, self.body.end_byte)
         may_be = next(islice(nests, _DEEPEST // 2, None), None) is not None or self.mentions(_LONG)
         return may_be and (len(self._exits) >= _DEEPEST or depth(self.body) > _DEEPEST)
-
-    @cached_property
-    def returns(self) -> tuple[Node, ...]:
-        """The `return` statements, in order."""
-        return tuple(each for each in self._exits if each.type == "return_statement")
 
     @cached_property
     def _loops(self) -> dict[int, Node | None]:

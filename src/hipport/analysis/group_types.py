@@ -34,14 +34,7 @@ _BLOCKS = re.compile(
     rb"\b(?:thread_block|grid_group|multi_grid_group|cluster_group)\b\s*(?:const\b\s*)?&?\s*(?P<typed>\w+)|"
     rb"\b(?P<made>\w+)\s*(?:=|\(|\{)\s*" + _SPACE + rb"this_(?:thread_block|grid|multi_grid|cluster)\b"
 )
-_BY_LABEL = re.compile(rb"labeled_partition|binary_partition")
 _PARTITION = re.compile(rb"\btiled_partition<(\w+)>\(")
-# The declaration or initializer of the group `@`: a tile of a size, the active lanes, or lanes with equal labels.
-_MADE_OR_DECLARED = re.compile(
-    rb"\b@\s*(?:=|\(|\{)\s*(?:\w+\s*::\s*)*(?:tiled_partition\s*(?:<\s*(?P<tile>\w+)|\([^;,]*,\s*(?P<given>\w+)\s*\))|"
-    rb"(?P<there>coalesced_threads)|(?P<alike>labeled_partition|binary_partition))|"
-    rb"\bthread_block_tile\s*<\s*(?P<typed>\w+)[^;(){}]*?>\s*(?:const\b\s*)?&?\s*@\b"
-)
 _CALLED = frozenset(("identifier", "qualified_identifier", "template_function", "field_expression"))
 _WORD = re.compile(rb"[A-Za-z_]\w*")
 
@@ -60,37 +53,6 @@ def called(function: Function, name: Node) -> tuple[Node | None, int]:
             return None, 0
         return group, _size(function, group, function.text(name), method=True)
     return (given[0], _size(function, given[0], function.text(name), method=False)) if given else (None, 0)
-
-
-def least(function: Function, group: bytes) -> int | None:
-    """Return a lower bound of the number of neighbouring active lanes in a group; None if unknown.
-
-    `group` is an expression of the function.
-    """
-    text = b"".join(group.split())
-    if _BY_LABEL.search(text):
-        return 1
-    made = _PARTITION.search(text)
-    if made:
-        return _at_least(made[1])
-    if not _WORD.fullmatch(text):
-        return None
-    pattern = re.compile(_MADE_OR_DECLARED.pattern.replace(b"@", re.escape(text)))
-    code = function.source.code
-    found = list(pattern.finditer(code, function.node.start_byte, function.node.end_byte)) or list(
-        pattern.finditer(code)
-    )
-    return min((_of(match) for match in found), default=None)
-
-
-def _of(match: re.Match[bytes]) -> int:
-    if match["alike"]:
-        return 1
-    return WARP if match["there"] else _at_least(match["tile"] or match["given"] or match["typed"])
-
-
-def _at_least(size: bytes) -> int:
-    return min(int(size), WARP) if size.isdigit() else 1
 
 
 def _size(function: Function, group: Node, name: bytes, method: bool) -> int:

@@ -4,8 +4,7 @@
 Computed on syntax trees, by names, over the files that are connected by includes. It is a view for passes that look for
 divergent threads, not a compiler's: an overload set is one function, a parameter is the argument of any caller, a
 variable is its reaching definition or otherwise any of its definitions, and a macro is what its text mentions.
-Uniformity of expressions is proven (hipport.analysis.abstract_execution): an unknown value is varying. `variables` and
-`result` go by names alone: they take an unknown value to be uniform.
+Uniformity of expressions is proven (hipport.analysis.abstract_execution): an unknown value is varying.
 
     kernels = Kernels.of(project)
     for function in kernels.functions(source):
@@ -26,7 +25,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from hipport.analysis import group_types, template_arguments
 from hipport.analysis.block_shapes import BlockShape, shapes
-from hipport.analysis.built_ins import BY_BLOCK, BY_THREAD, BY_WARP, GIVEN, LAYERS, OTHER_DIMENSIONS, RANK, WARP_SIZES
+from hipport.analysis.built_ins import LAYERS, OTHER_DIMENSIONS, RANK, WARP_SIZES
 from hipport.analysis.constant_values import WORKED_OUT
 from hipport.analysis.device_program import Proofs
 from hipport.analysis.functions import (
@@ -35,23 +34,17 @@ from hipport.analysis.functions import (
     Call,
     Condition,
     Function,
-    Variable,
-    arguments,
     bare,
-    called_name,
     device_macros,
     functions,
-    is_method,
     kernel_macros,
-    nodes,
     operator_of,
     shared_macros,
 )
 from hipport.analysis.macros import Macro, Mentioning, calls, defined, expanded, loops
 from hipport.analysis.outer_names import given_by_builds
 from hipport.analysis.prototypes import prototypes
-from hipport.analysis.uniform_values import BLOCK, VARYING, WARP, Numbering, Value
-from hipport.analysis.uniformity import Agreements, CallInMacro, Form
+from hipport.analysis.uniform_values import BLOCK, VARYING, WARP, Affine, Numbering, Value
 from hipport.analysis.word_index import Holders
 from hipport.core.edits import Span
 from hipport.core.facts import Facts
@@ -121,18 +114,14 @@ class _Known:
         self.definitions: dict[bytes, tuple[Function, ...]] = {}
         self.elements: dict[bytes, bool] = {}
         self.callers: dict[Function, tuple[Call, ...]] = {}
-        self.in_macros: dict[Function, tuple[CallInMacro, ...]] = {}
-        self.agreements: dict[bool, Agreements] = {}
+        self.in_macros: dict[Function, tuple[tuple[Function, Node], ...]] = {}
         self.proofs: dict[bool, Proofs] = {}
         self.agreed: dict[tuple[Function, int, bool], int] = {}
-        self.unknowns: dict[tuple[Function, Variable], bool] = {}
         self.blocks: dict[Function, tuple[BlockShape, ...] | None] = {}
         self.assumed: dict[Function, dict[tuple[Numbering, int], None]] = {}
         self.one_warp: dict[tuple[Function, int], bool] = {}
         self.in_one_row: dict[Function, Node] = {}
         self.reaches: dict[tuple[Function, re.Pattern[bytes]], bool] = {}
-        self.by_arguments: dict[Function, bool] = {}
-        self.differing: dict[tuple[Function, int, int, bool], bool] = {}
         self.transitive_callers: dict[re.Pattern[bytes], frozenset[bytes]] = {}
 
 
@@ -223,16 +212,12 @@ class Kernels(Facts):
     def called_at(self, function: Function) -> Iterator[tuple[Function, Node]]:
         """Yield the callers of the function, with the places of the calls, also those in macros."""
         yield from ((call.function, call.node) for call in self.callers(function))
-        yield from ((call.function, call.node) for call in self.calls_in_macros(function))
-
-    def calls_in_macros(self, function: Function) -> tuple[CallInMacro, ...]:
-        """Return the calls of the function that macros make in the device code that it is connected to."""
         known = self._known(function.source).in_macros
         if function not in known:
             known[function] = tuple(self._find_in_macros(function))
-        return known[function]
+        yield from known[function]
 
-    def _find_in_macros(self, function: Function) -> Iterator[CallInMacro]:
+    def _find_in_macros(self, function: Function) -> Iterator[tuple[Function, Node]]:
         component = self._project.component(function.source)
         macros = component.fact(Mentioning).of(function.name)
         for source in component if macros else ():
@@ -246,7 +231,9 @@ class Kernels(Facts):
                     if caller.body.start_byte <= span.start < caller.body.end_byte:
                         yield from self._made_by(caller, span, name, function)
 
-    def _made_by(self, caller: Function, span: Span, macro: bytes, function: Function) -> Iterator[CallInMacro]:
+    def _made_by(
+        self, caller: Function, span: Span, macro: bytes, function: Function
+    ) -> Iterator[tuple[Function, Node]]:
         source = caller.source
         node = caller.body.descendant_for_byte_range(span.start, span.end)
         if node is None or caller.locals.named(macro, span.start) is not None:
@@ -254,14 +241,9 @@ class Kernels(Facts):
         spans = source.given(span.end)
         given = None if spans is None else [source.code[each.start : each.end] for each in spans]
         for text in self.expanded(source, macro, given):
-            if function.name not in text:
-                continue
-            made = calls(text, function.name)
-            if made is None:
-                yield CallInMacro(caller, node, None)
-            for each in made or ():
-                if function.takes(len(each)):
-                    yield CallInMacro(caller, node, tuple(each))
+            made = calls(text, function.name) if function.name in text else []
+            if made is None or any(function.takes(len(each)) for each in made):
+                yield caller, node
 
     def reaches(self, function: Function, pattern: re.Pattern[bytes]) -> bool:
         """Whether the function calls a name that `pattern` matches as a whole, directly or through others."""
@@ -368,50 +350,6 @@ class Kernels(Facts):
             return rows
         return f"blocks are one-dimensional or {rows}"
 
-    def variables(self, function: Function) -> Mapping[Variable, int]:
-        """Return the uniformity of each parameter and local variable; other names are uniform."""
-        return self._agreements(function.source).variables(function)
-
-    def result(self, function: Function) -> int:
-        """Return the uniformity of what the function returns, over all its calls."""
-        return self._agreements(function.source).result(function)
-
-    def by_arguments(self, function: Function) -> bool:
-        """Whether the result of a function varies only as far as its arguments do.
-
-        Then it reads no thread number and no other lane's value, has no vote, and calls no function that does. A method
-        is excluded, because its object is not an argument.
-        """
-        known = self._known(function.source).by_arguments
-        if function not in known:
-            found = {function: None}
-            waiting = [function]
-            while waiting:
-                each = waiting.pop()
-                names = self._named_in(each)
-                # The result of a block's vote is one value, whatever each thread contributes.
-                if is_method(each) or any(
-                    of.fullmatch(name) for name in names for of in (BY_THREAD, BY_WARP, BY_BLOCK)
-                ):
-                    break
-                called = [of for name in sorted(names) for of in self.definitions(each.source, name)]
-                waiting += [of for of in called if of not in found]
-                found.update(dict.fromkeys(called))
-            else:
-                known[function] = True
-            known.setdefault(function, False)
-        return known[function]
-
-    def _named_in(self, function: Function) -> set[bytes]:
-        """The built-in names in a function's body, and the names that it calls, also through macros."""
-        words = set(_WORD.findall(function.text(function.body)))
-        names = {word for word in words if word in function.called or BY_THREAD.fullmatch(word)}
-        for macro in words & self.macros(function.source).keys():
-            for text in self.expanded(function.source, macro, None):
-                names.update(_WORD.findall(text))
-        # Assembly may read anything.
-        return names if b"asm" not in words else names | {b"threadIdx"}
-
     def _calling(self, function: Function) -> Mapping[Function, None]:
         """The functions that call a function, also in macros."""
         return {caller: None for caller, _ in self.called_at(function)}
@@ -426,145 +364,13 @@ class Kernels(Facts):
         return found
 
     def may_differ(self, function: Function, expression: Node, size: int, *, shown: bool = False) -> bool:
-        """Whether `size` lanes may disagree on the expression; also true for a member, of which nothing is known."""
-        known = self._known(function.source).differing
-        key = (function, expression.id, size, shown)
-        if key not in known:
-            known[key] = self._may_differ(function, expression, size, shown)
-        return known[key]
-
-    def _may_differ(self, function: Function, expression: Node, size: int, shown: bool) -> bool:
-        if self.agreement(function, expression, shown=shown) < size:
-            return True
-        if not is_method(function):
-            return False
-        stack = [expression]
-        while stack:
-            node = stack.pop()
-            stack.extend(node.named_children)
-            if node.type == "this" or (node.type == "call_expression" and self._tells_of_object(function, node, shown)):
-                return True
-            if node.type == "identifier" and self._is_member(function, node):
-                return True
-        return False
-
-    def _tells_of_object(self, function: Function, call: Node, shown: bool, depth: int = 3) -> bool:
-        """Whether a call in a method calls another method of its object whose result may differ between lanes."""
-        called = call.child_by_field_name("function")
-        if called is None or called.type != "identifier" or not depth:
-            return False
-        for of in self.definitions(function.source, function.text(called)):
-            if of is function or not is_method(of):
-                continue
-            for statement in of.returns:
-                for value in nodes(statement):
-                    if value.type == "this":
-                        return True
-                    if value.type == "call_expression" and self._tells_of_object(of, value, shown, depth - 1):
-                        return True
-                    if value.type == "identifier" and self._is_member(of, value):
-                        return True
-        return False
-
-    def _is_member(self, function: Function, node: Node) -> bool:
-        """Whether a name in a method is neither a variable, nor called, nor looks like a constant."""
-        name = function.text(node)
-        outer = node.parent
-        called = outer is not None and outer.type in ("call_expression", "template_function", "qualified_identifier")
-        return not called and function.locals.named(name, node.start_byte) is None and not GIVEN.fullmatch(name)
-
-    def unknown(self, function: Function, expression: Node) -> bool:
-        """Whether some part of the expression has an unknown origin."""
-        settled = self._known(function.source).unknowns
-        #: The variables that were visited, each with the one that led to it.
-        seen: dict[tuple[Function, Variable], tuple[Function, Variable] | None] = {}
-        stack: list[tuple[Function, Node, tuple[Function, Variable] | None]] = [(function, expression, None)]
-        while stack:
-            of, node, by = stack.pop()
-            stack.extend((of, child, by) for child in node.named_children)
-            found = self._is_unknown_call(of, node)
-            if node.type == "identifier" and not found:
-                name = of.text(node)
-                variable = of.locals.named(name, node.start_byte)
-                key = (of, variable) if variable is not None else None
-                if key is None or variable in of.locals.shared or key in seen or settled.get(key) is False:
-                    continue
-                seen[key] = by
-                by = key
-                values = self._made_of(of, key[1]) if key not in settled else None
-                found = values is None
-                stack += ((where, value, key) for where, value in values or ())
-            if found:
-                # Variables computed from it, transitively, need not be visited again.
-                while by is not None:
-                    settled[by] = True
-                    by = seen[by]
-                return True
-        settled.update(dict.fromkeys(seen, False))
-        return False
-
-    def _is_unknown_call(self, of: Function, node: Node) -> bool:
-        """Whether a node calls a function of the program whose body is not seen, or `rank()` of another library.
-
-        For a method of another library, its object is examined instead.
-        """
-        if node.type != "call_expression":
-            return False
-        name = called_name(node, of.source.code)
-        if self.declarations(of.source, name):
-            return True
-        called = node.child_by_field_name("function")
-        if arguments(node) or called is None or called.type != "identifier":
-            return False
-        return bool(name) and not GIVEN.fullmatch(name) and not self.definitions(of.source, name)
+        """Whether `size` lanes may disagree on the expression."""
+        return self.agreement(function, expression, shown=shown) < size
 
     def declarations(self, source: Cpp, name: bytes) -> tuple[tuple[bytes, ...], ...]:
         """Return the parameters of the declarations of a device function whose body is in none of the files."""
         found = self.of_component(source, prototypes).get(name, ())
         return found if found and not self.definitions(source, name) else ()
-
-    def _set_out_of_sight(self, of: Function, variable: Variable) -> bool:
-        """Whether a function whose body is not seen gets the variable as an argument, and may set it."""
-        for call in of.calls():
-            for i, argument in enumerate(call.arguments):
-                pointer = argument.type == "pointer_expression" and of.text(argument).startswith(b"&")
-                given = argument.named_children[0] if pointer and argument.named_children else argument
-                if given.type != "identifier" or of.locals.named(of.text(given), given.start_byte) != variable:
-                    continue
-                declared = self.declarations(of.source, call.name)
-                if declared and (pointer or any(i < len(each) and b"&" in each[i] for each in declared)):
-                    return True
-        return False
-
-    def _made_of(self, of: Function, variable: Variable) -> list[tuple[Function, Node]] | None:
-        """The definitions of a variable, with their functions; None if not all are seen."""
-        name = variable.name
-        if self._set_out_of_sight(of, variable):
-            return None
-        values = [(of, value) for each in of.locals.given.get(variable, ()) for value in each.values]
-        if name in of.parameters and variable == of.locals.named(name, of.body.start_byte):
-            at = of.parameters.index(name)
-            given = [(c.function, value) for c in self.callers(of) for value in of.passed(c.arguments, at)]
-            if not given and not of.kernel:
-                return None  # no caller is seen
-            if any(call.arguments is None or self._names_unknown(call, at) for call in self.calls_in_macros(of)):
-                return None
-            return values + given
-        return values or None  # an asm statement, or a function that got a reference, has set it
-
-    @staticmethod
-    def _names_unknown(call: CallInMacro, position: int) -> bool:
-        """Whether an argument of a call in a macro has a variable without a seen definition."""
-        of = call.function
-        given = call.arguments[position] if call.arguments and position < len(call.arguments) else b""
-        variables = {of.locals.named(word, call.node.start_byte) for word in re.findall(rb"[A-Za-z_]\w*", given)}
-        return any(
-            each is not None
-            and each not in of.locals.shared
-            and not of.locals.given.get(each)
-            and not (of.kernel and each.name in of.parameters)
-            for each in variables
-        )
 
     def constant(self, function: Function, node: Node, depth: int = 4) -> int | None:
         """Return the value of `node` if it is a literal, or the name of a numeric macro or constant.
@@ -648,24 +454,10 @@ class Kernels(Facts):
             return self.numbers(function, given[0].values[0], depth - 1)
         return frozenset()
 
-    def form(self, function: Function, node: Node, shown: bool) -> Form:
-        """Return the form from which the uniformity of the expression `node` follows; see `agreement`."""
-        return self._agreements(function.source, shown).expressions(function).form(node)
-
-    def counted_by_macros(self, function: Function, name: bytes) -> bool:
-        """Whether a loop that a macro begins in the function declares that name."""
-        return self._agreements(function.source).expressions(function).counted_by_macros(name)
-
-    def counts_threads(self, function: Function, node: Node, depth: int = 4) -> bool:
-        """Whether `node` is the number of the thread in its block, up to an offset that is uniform in the block.
-
-        Variables are followed through at most `depth` assignments and calls.
-        """
-        return self.numbering(function, node, depth) is not None
-
-    def numbering(self, function: Function, node: Node, depth: int = 4) -> Numbering | None:
-        """Return how `node` numbers threads, up to an offset that is uniform in the block; None if it does not."""
-        return self._agreements(function.source).expressions(function).numbering(node, depth)
+    def numbering(self, function: Function, node: Node) -> Affine | None:
+        """Return how `node` numbers threads, from 0 in each block or in the grid; None if it does not."""
+        affine = self.value(function, node).affine
+        return affine if affine is not None and affine.scale == 1 and not affine.aligned else None
 
     def one_warp(self, function: Function, node: Node) -> bool:
         """Whether only whole warps reach `node`, by a condition like `threadIdx.x < 32` or `warp % 2 == 0`.
@@ -734,8 +526,9 @@ class Kernels(Facts):
         if sign in (">", ">=", "<", "<="):
             bound = {">": 0, ">=": 1, "<": 1, "<=": 0}[sign]
             less = sign in ("<", "<=")
-            numbers = taken == less and self.constant(function, right) == bound
-            return numbers and self._numbers_threads(function, left, shown)
+            first = taken == less and self.constant(function, right) == bound
+            # With an offset, several threads may be below the bound.
+            return first and self.numbering(function, left) is not None and self._numbers_threads(function, left, shown)
         if sign not in ("==", "!=") or taken != (sign == "=="):
             return False
         return any(
@@ -745,18 +538,17 @@ class Kernels(Facts):
 
     def _numbers_threads(self, function: Function, node: Node, shown: bool) -> bool:
         """Whether no two threads of a block have the same value of `node`."""
-        numbering = self.numbering(function, node)
-        if numbering is None:
+        affine = self.value(function, node).affine
+        if affine is None or affine.scale != 1:
             return False
+        if affine.axis is Numbering.GROUP:
+            return affine.size >= BLOCK
         blocks = self.blocks(function)
-        if blocks and numbering is not Numbering.GROUP:
-            sizes = {block.z for block in blocks}
-            sizes |= {block.y for block in blocks if numbering is not Numbering.ROWS}
-            if None not in sizes:
-                return sizes == {1}
-        if shown and numbering is not Numbering.GROUP:
-            return False
-        return not self._counts_otherwise(function, numbering)
+        sizes = {block.z for block in blocks or ()}
+        sizes |= {block.y for block in blocks or () if affine.axis is not Numbering.ROWS}
+        if sizes and None not in sizes:
+            return sizes == {1}
+        return not shown and not self._counts_otherwise(function, affine.axis)
 
     def _counts_otherwise(self, function: Function, numbering: Numbering, depth: int = 4) -> bool:
         """Whether the function, or a caller of it up to `depth` calls away, uses other numbers of threads.
@@ -788,13 +580,16 @@ class Kernels(Facts):
         if operator in ("==", "!="):
             agreed = min(self.agreement(function, left), self.agreement(function, right))
             return taken == (operator == "==") and WARP <= agreed < BLOCK
-        if operator in (">", ">=") and self.counts_threads(function, right):
+        if operator in (">", ">=") and self.numbering(function, right) is not None:
             left, right, operator = right, left, {">": "<", ">=": "<="}[operator]
         if not taken:
             operator = {">=": "<", ">": "<="}.get(operator, "")
         number = self.constant(function, right)
         limit = {"<": WARP, "<=": WARP - 1}.get(operator)
-        return limit is not None and number is not None and number <= limit and self.counts_threads(function, left)
+        if limit is None or number is None or number > limit:
+            return False
+        numbering = self.numbering(function, left)
+        return numbering is not None and (numbering.axis is not Numbering.GROUP or numbering.of is Numbering.GROUP)
 
     def macros(self, source: Cpp) -> Mapping[bytes, tuple[Macro, ...]]:
         """Return the macros of the files that `source` is connected to."""
@@ -814,12 +609,6 @@ class Kernels(Facts):
         if shown not in known:
             other = known.get(not shown)
             known[shown] = Proofs(self, source, shown, other.program if other is not None else None)
-        return known[shown]
-
-    def _agreements(self, source: Cpp, shown: bool = False) -> Agreements:
-        known = self._known(source).agreements
-        if shown not in known:
-            known[shown] = Agreements(self, shown)
         return known[shown]
 
 

@@ -213,7 +213,7 @@ class LoweredDeclarations(LoweredExpressions):
 
     def _converted(self, register: int, type_name: str, piece: Piece, node: Node) -> int:
         if piece.pointer:
-            return self._emit("cast", (register,), node, type=type_name + " *")
+            return self._emit("cast", (register,), node, name="declared", type=type_name + " *")
         return self._emit("cast", (register,), node, type=type_name)
 
     def _fill(self, address: int, values: Sequence[Node], node: Node, type_name: str, dimensions: int = 1) -> None:

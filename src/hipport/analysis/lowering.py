@@ -304,23 +304,48 @@ class Lowering(LoweredDeclarations):
 
     def _condition(self, node: Node, yes: int, no: int) -> None:
         """Lower a condition of `if` or a loop: `init; declaration or expression`."""
-        if node.type == "condition_clause":
-            initializer, value = node.child_by_field_name("initializer"), node.child_by_field_name("value")
-            if initializer is not None:
-                self.statement(initializer)
-            if value is None:
-                self._branch(self._unknown(node, "its condition is not understood"), yes, no, node)
-                return
-            node = value
-        if node.type == "declaration":
-            self.statement(node)
-            declarator = node.child_by_field_name("declarator")
-            name = self._piece(declarator).name if declarator is not None else ""
-            cell = self._cell_named(name)
-            read = self._read_cell(cell, node) if cell is not None else self._unknown(node, "it is not understood")
-            self._branch(read, yes, no, node)
-            return
-        self._decide(node, yes, no)
+        asked = self._initialized(node)
+        if asked is None:
+            self._branch(self._unknown(node, "its condition is not understood"), yes, no, node)
+        elif asked.type == "declaration":
+            self._branch(self._declared_value(asked), yes, no, asked)
+        else:
+            self._decide(asked, yes, no)
+
+    def _asked(self, node: Node) -> int:
+        """Lower the condition of a `switch`; return its value."""
+        asked = self._initialized(node)
+        if asked is None:
+            return self._unknown(node, "it is not understood")
+        return self._declared_value(asked) if asked.type == "declaration" else self.value(asked)
+
+    def _initialized(self, node: Node) -> Node | None:
+        """Lower the first part of a condition, if it has two; return the second one."""
+        if node.type != "condition_clause":
+            return node
+        initializer = node.child_by_field_name("initializer")
+        if initializer is not None:
+            self.statement(initializer)
+        return node.child_by_field_name("value")
+
+    def _declared_value(self, node: Node) -> int:
+        """Lower the declaration of a condition; return the value of its variable."""
+        self.statement(node)
+        declarator = node.child_by_field_name("declarator")
+        name = self._piece(declarator).name if declarator is not None else ""
+        cell = self._cell_named(name)
+        return self._read_cell(cell, node) if cell is not None else self._unknown(node, "it is not understood")
+
+    def _value_of_compound_statement(self, node: Node) -> int:
+        """`({ int x = f(); x + 1; })`: the value of the last statement."""
+        self._scopes.append(Scope())
+        statements = [each for each in node.named_children if each.type != "comment"]
+        last = statements[-1] if statements else None
+        asked = last.named_children if last is not None and last.type == "expression_statement" else []
+        self._statements(statements[:-1] if asked else statements)
+        made = self.value(asked[0]) if asked else self._constant(node)
+        self._end_scope()
+        return made
 
     def _loop(self, node: Node, condition: Node | None, update: Node | None, *, first: bool) -> None:
         """Lower a loop; `first`: the body runs before the condition is tested."""
@@ -384,16 +409,12 @@ class Lowering(LoweredDeclarations):
         self._branch(self._emit("length", (address,), over), body, after, over)
         self._at = body
         element = self._emit("element", (address, self._emit("constant", (), node)), over)
-        for name in piece.names or (piece.name,):
+        for position, name in enumerate(piece.names or (piece.name,)):
             kind = "reference" if piece.reference else "local"
             made = self.new_cell(Cell(name, kind, self._type_of(node)))
-            part = element if not piece.names else self._unknown(node, "a structured binding is not followed")
-            stored = part if piece.reference and not piece.names else self._emit("load", (part,), node)
-            if piece.names:
-                stored = part
-            self._emit(
-                "bind" if piece.reference and not piece.names else "store", (self._address_of(made), stored), node
-            )
+            part = self._emit("nth", (element,), node, number=position) if piece.names else element
+            stored = part if piece.reference else self._emit("load", (part,), node)
+            self._emit("bind" if piece.reference else "store", (self._address_of(made), stored), node)
         self._jumps.append(Jumps(after, test, len(self._scopes)))
         statement = node.child_by_field_name("body")
         if statement is not None:
@@ -459,8 +480,7 @@ class Lowering(LoweredDeclarations):
         if condition is None or body is None:
             self._havoc(node, "it is not understood")
             return
-        value = condition.child_by_field_name("value") if condition.type == "condition_clause" else condition
-        asked = self.value(value) if value is not None else self._unknown(condition, "it is not understood")
+        asked = self._asked(condition)
         # An object is converted to a number by its own conversion.
         asked = self._emit("cast", (asked,), condition, type="int")
         self._end_unnamed()

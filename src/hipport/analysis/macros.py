@@ -21,6 +21,7 @@ from hipport.syntax.cpp import Cpp
 
 _WORD = re.compile(rb"[A-Za-z_]\w*")
 _LOOP = re.compile(rb"\b(?:for|while)\s*\(")
+_COUNTED = re.compile(rb"\bfor\s*\(\s*[^;()=]*?\b([A-Za-z_]\w*)\s*[=:(]")
 _STRINGIZED = re.compile(rb"(?<!#)#[ \t]*[A-Za-z_]\w*")
 _PASTED = re.compile(rb"\s*##\s*")
 _IF = re.compile(rb"\bif\s*\(")
@@ -76,6 +77,25 @@ def conditional(text: bytes) -> list[tuple[bytes, int, int]]:
         if _ELSE.match(text, end) is None:
             found.append((text[match.end() : closing], closing + 1, end))
     return found
+
+
+def loop_conditions(text: bytes) -> list[bytes]:
+    """Return the conditions of the loops in a text; of a loop over a range, the range."""
+    found = []
+    for match in _LOOP.finditer(text):
+        head = text[match.end() : _closing(text, match.end() - 1)]
+        parts = head.split(b";")
+        if len(parts) == 3:
+            found += [parts[1]] if parts[1].strip() else []
+        else:
+            colon = _colon(head, 0, len(head)) if match.group().startswith(b"for") else None
+            found.append(head if colon is None else head[colon + 1 :])
+    return found
+
+
+def loop_counters(text: bytes) -> frozenset[bytes]:
+    """Return the names that the heads of `for` loops in a text declare or set."""
+    return frozenset(match[1] for match in _COUNTED.finditer(text))
 
 
 def _closing(text: bytes, opening: int) -> int:

@@ -85,8 +85,13 @@ class MemoryAccess:
                 address = Value(GRID, targets=frozenset((place,)))
                 if self.ir.cells[inner.number].kind == "reference":
                     address = self._bound_to(place, each.span)
+                copy = (self.depth, f"captured {each.number} {inner.name}")
+                if self._is_array(place) and not self._is_memory(place):
+                    self.cells[copy] = dict(self.cells.get((place.frame, place.cell), {}))
+                    continue
+                # A copy constructor changes the variables.
                 value = self._copy_of(each, self._read(address, each.span))
-                store(self.cells, (self.depth, f"captured {each.number} {inner.name}"), (), value, self._given())
+                store(self.cells, copy, (), value, self._given())
         return Value(GRID, targets=frozenset((Closure(self.depth, each.number, id(made.body)),)))
 
     def _copy_of(self, each: Instruction, value: Value) -> Value:
@@ -134,11 +139,9 @@ class MemoryAccess:
         if name.startswith("["):
             scalar = kind and not kind.endswith(("[]", "*", "&")) and place.path and not place.path[-1].startswith("[")
             if scalar and name != "[0]":
-                # Indexing from a member reaches another member: `(&v.x)[1]`
-                return place._replace(path=(*place.path[:-1], "[]"))
+                return moved(place)
             if place.path and place.path[-1].startswith("[") and kind and not kind.endswith(("[]", "*")):
-                # Indexing from an element reaches another element: `p[-1]`
-                return place if name == "[0]" else place._replace(path=(*place.path[:-1], "[]"))
+                return place if name == "[0]" else moved(place)
             return place if scalar else place._replace(path=(*place.path, name))
         if re.match(r"(?:\w+\s+)*?union\s*\{", kind):
             return place  # an unnamed part, whose members all share its place
@@ -202,11 +205,16 @@ class MemoryAccess:
         assert each.number is not None
         if value.targets and all(isinstance(target, Place) and self._is_array(target) for target in value.targets):
             return self._part_of(value, f"[{each.number}]")
-        if value.tag.startswith("class:"):
-            fields = self.machine.program.fields(self.frame.path, value.tag[6:]) or ()
-            if each.number < len(fields):
-                return self._part_of(address, fields[each.number][0])
-        return Value(1, why=Reason("a structured binding is not followed", *each.span))
+        kinds = {self._type_at(target) for target in address.targets or () if isinstance(target, Place)}
+        name = value.tag.removeprefix("class:") if value.tag.startswith("class:") else ""
+        if not name and len(kinds) == 1 and not (kind := kinds.pop()).endswith(("*", "&", "[]")):
+            name = class_name(kind)
+        fields = self.machine.program.fields(self.frame.path, name) or () if name else ()
+        if each.number < len(fields):
+            return self._part_of(address, fields[each.number][0])
+        # It may be any part, by a reference to it too.
+        why = Reason("a structured binding is not followed", *each.span)
+        return self._part_of(address, "[]")._replace(level=1, why=why)
 
     def _cell_of(self, place: Place) -> Cell | None:
         if isinstance(place.cell, str) or place.frame >= len(self.machine.frames):
@@ -219,7 +227,11 @@ class MemoryAccess:
 
     def _read(self, address: Value, span: Span) -> Value:
         if address.tag == "volatile":
-            return changing("volatile memory", address, span)
+            # A pointer to volatile may point to a variable of the thread's own.
+            held = self._read(address._replace(tag=""), span)
+            if address.targets is not None and not any(map(self._is_memory, address.targets)):
+                return held
+            return held.bare().at_most(WAVEFRONT, changing("volatile memory", address, span).why)
         if address.targets is None:
             return Value(address.level, why=address.why)
         found = []
@@ -240,19 +252,28 @@ class MemoryAccess:
             value = lookup(self.cells.get((target.frame, target.cell), {}), target.path)
             if value is None:
                 value = Value(GRID)  # it was never assigned, so no valid program depends on it
-            if cell is not None and not target.path and cell.pointer and not value.tag:
-                value = value._replace(tag=f"pointer:{class_name(cell.type)}")
-            if cell is not None and not target.path and cell.type and not cell.pointer and not value.tag:
-                name = class_name(cell.type)
-                if self.machine.program.fields(self.frame.path, name) is not None:
-                    value = value._replace(tag=f"class:{name}")
-                elif "group" in cell.type or "thread_block" in cell.type:
-                    value = value._replace(tag=group_of_type(cell.type))
-            found.append(value)
+            found.append(value if value.tag else value._replace(tag=self._tag_of(target)))
         if not found:
             return Value(address.level, why=address.why)
         value = join(found)
         return value.at_most(address.level, address.why) if address.level < value.level else value
+
+    def _tag_of(self, place: Place) -> str:
+        """What the type of a place says of a value there: its class, or that of what it points to."""
+        kind = self._type_at(place)
+        name = class_name(kind)
+        if not name or kind.endswith(("&", "[]")):
+            return ""
+        if kind.endswith("*"):
+            return f"pointer:{name}"
+        if self.machine.program.fields(self.frame.path, name) is not None:
+            return f"class:{name}"
+        return group_of_type(kind) if "group" in kind or "thread_block" in kind else ""
+
+    def _is_memory(self, target: object) -> bool:
+        """Whether the target of a pointer is memory that other threads may write."""
+        cell = self._cell_of(target) if isinstance(target, Place) else None
+        return target == MEMORY or (cell is not None and cell.kind == "shared")
 
     def _store(self, each: Instruction) -> None:
         self._write(self._operand(each), self._operand(each, 1))
@@ -263,10 +284,10 @@ class MemoryAccess:
         strong = len(targets) == 1 and "[]" not in targets[0].path
         to_memory = address.targets is None
         for target in targets:
-            cell = self._cell_of(target)
-            if target == MEMORY or (cell is not None and cell.kind == "shared"):
+            if self._is_memory(target):
                 to_memory = True
                 continue
+            cell = self._cell_of(target)
             if cell is not None and cell.volatile and not cell.pointer:
                 value = value._replace(low=None, high=None, affine=None)
             key = (target.frame, target.cell)
@@ -320,9 +341,14 @@ class MemoryAccess:
     def _type_at(self, place: Place) -> str:
         """The type of a part of a variable, with "[]" appended for an array; empty if unknown."""
         cell = self._cell_of(place)
-        if cell is None:
+        if cell is not None:
+            type_name = cell.type + (" *" if cell.pointer else "") + "[]" * cell.array
+        elif isinstance(place.cell, str) and place.path:
+            # An unnamed object, whose value has its class.
+            whole = self.cells.get((place.frame, place.cell), {}).get(())
+            type_name = whole.value.tag.partition("class:")[2] if whole is not None else ""
+        else:
             return ""
-        type_name = cell.type + (" *" if cell.pointer else "") + "[]" * cell.array
         for name in place.path:
             if name.startswith("["):
                 type_name = type_name.removesuffix("[]") if type_name.endswith("[]") else type_name.removesuffix(" *")
@@ -377,6 +403,14 @@ class MemoryAccess:
                     waiting += [slot.value for slot in self.cells.get(key, {}).values()]
         for key in ended:
             self.cells.pop(key, None)
+
+
+def moved(place: Place) -> Place:
+    """Return the place that a pointer to a part reaches after arithmetic: `(&v.x)[1]`, `p[-1]`, `(&a[0][0])[5]`."""
+    length = len(place.path) - 1
+    while length > 0 and place.path[length - 1].startswith("["):
+        length -= 1
+    return place._replace(path=(*place.path[:length], *("[]",) * (len(place.path) - length)))
 
 
 def changing(name: str, address: Value, span: Span) -> Value:

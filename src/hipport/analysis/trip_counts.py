@@ -158,14 +158,14 @@ def _by_multiples(kernels: Kernels, function: Function, loop: Node, size: int) -
     if len(start) != 1 or step is None:
         return False
     numbering = kernels.numbering(function, start[0])
-    if numbering not in (Numbering.ROW, Numbering.GRID):
+    if numbering is None or numbering.axis not in (Numbering.ROW, Numbering.GRID):
         return False
     # A block of one row leaves together if all are multiples of the row; neighbours if all are multiples of `size`.
     widths = {block.x if block.y == block.z == 1 else None for block in kernels.blocks(function) or ()}
     row = widths.pop() if len(widths) == 1 else None
     if all(_multiple(kernels, function, each, row, _STEPS) for each in (bound, step)):
         return True
-    return numbering is Numbering.ROW and all(
+    return numbering.axis is Numbering.ROW and all(
         number % size == 0 for each in (bound, step) for number in kernels.numbers(function, each) or (1,)
     )
 

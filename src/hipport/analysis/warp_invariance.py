@@ -10,10 +10,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from hipport.analysis.built_ins import BY_WARP, LANES, SHUFFLES
+from hipport.analysis.built_ins import BY_WARP, LANES, SHUFFLES, varies
 from hipport.analysis.functions import Function, Variable, arguments, called_name, exits_past
 from hipport.analysis.uniform_values import BLOCK
-from hipport.analysis.uniformity import varies
 
 if TYPE_CHECKING:
     from tree_sitter import Node

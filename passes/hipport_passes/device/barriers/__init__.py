@@ -32,13 +32,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from hipport.analysis import grounds
 from hipport.analysis.divergence import meaning
-from hipport.analysis.exclusive_conditions import exclude, squeezed
+from hipport.analysis.exclusive_conditions import exclude, squeezed, with_arguments
 from hipport.analysis.functions import DEFINE, Call, Condition, Function, comes_by_label, contains
 from hipport.analysis.indirect_calls import CALLED, indirect_calls, targets
 from hipport.analysis.kernels import Kernels
 from hipport.analysis.library_names import LibraryNames
 from hipport.analysis.uniform_values import BLOCK
-from hipport.analysis.uniformity import varies
 from hipport.analysis.word_index import leading_to
 from hipport.core.edits import Edit, Span
 from hipport.core.finding import Certainty, Finding
@@ -448,12 +447,8 @@ def _parted_in_macros(
             made = [set(_WORDS.findall(_WORDS.sub(_replaced(values), branch))) for branch in branches]
             if not all(words & lambdas or waiting.in_words(words) for words in made):
                 continue
-            words = set(_WORDS.findall(condition))
-            given = [value for name, value in zip(parameters, call.arguments, strict=False) if name in words]
-            others = [function.locals.named(word, call.node.start_byte) for word in words - set(parameters)]
-            agreed = [kernels.agreement(function, value) for value in given]
-            agreed += [kernels.variables(function).get(each, BLOCK) for each in others if each is not None]
-            if not any(map(varies, words)) and min(agreed, default=BLOCK) >= widest:
+            asked = with_arguments(squeezed(condition), parameters, tuple(values.values()))
+            if kernels.agreement_of_text(function, asked, call.node) >= widest:
                 continue
             text = b" ".join(condition.replace(b"\\", b" ").split()).decode("utf-8", "replace")
             proof = _unproven(call, f"lanes may disagree on `{text}`, which {call.name.decode()} asks")

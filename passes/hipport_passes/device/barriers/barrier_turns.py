@@ -9,14 +9,14 @@ from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
 from hipport.analysis import grounds
+from hipport.analysis.built_ins import varies
 from hipport.analysis.divergence import changes, loops_around, may_change, side_of
 from hipport.analysis.exclusive_conditions import squeezed
 from hipport.analysis.functions import LOOPS, Call, Condition, Function, contains, exclusive, nodes, operator_of
 from hipport.analysis.kernels import Kernels
-from hipport.analysis.macros import conditional
+from hipport.analysis.macros import conditional, loop_conditions
 from hipport.analysis.trip_counts import alike_in_turns, equal_trips
-from hipport.analysis.uniform_values import BLOCK, WARP
-from hipport.analysis.uniformity import varies
+from hipport.analysis.uniform_values import WARP
 from hipport.analysis.warp_invariance import is_warp_invariant
 from hipport.core.edits import Span
 from hipport.core.finding import Certainty, Finding
@@ -224,10 +224,8 @@ def _counted_by_macro(function: Function, kernels: Kernels, loop: Node, widest: 
         return
     given = [function.source[each] for each in spans]
     for text in kernels.expanded(function.source, function.text(name), given):
-        words = set(_WORD.findall(text))
-        read = {function.locals.named(word, loop.start_byte) for word in words} - {None}
-        agreed = kernels.variables(function)
-        if any(map(varies, words)) or any(agreed.get(each, BLOCK) < widest for each in read if each is not None):
+        conditions = loop_conditions(text)
+        if any(kernels.agreement_of_text(function, each, declarator) < widest for each in conditions):
             yield _Parting(function.text(declarator), loop.id, "")
 
 

@@ -435,5 +435,6 @@ class Steps:
         left = expression.child_by_field_name("left")
         given = store.place.child_by_field_name("indices")
         index = given.named_children[0] if given is not None and given.named_children else None
-        counts = self.kernels.counts_threads
-        return left is not None and index is not None and counts(self.function, left) and counts(self.function, index)
+        return all(
+            each is not None and self.kernels.numbering(self.function, each) is not None for each in (left, index)
+        )

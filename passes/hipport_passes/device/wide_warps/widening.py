@@ -244,29 +244,29 @@ class Widening(Arithmetic):
         if left is None or right is None or sign is None:
             return
         if sign.type == "+=" and self.flow.number(self.function, right) == 32 and left.type == "identifier":
-            # A step over the work of a warp's lanes. A value of unknown origin counts as varying, but not certainly by
-            # lane.
-            if self.flow.kernels.unknown(self.function, left):
-                self.refuse(node, "")
-            elif self.agreed(left) < BLOCK:
-                self.settle(right, SIZE)
+            # A step over the work of a warp's lanes. What varies is not certainly numbered by lane.
+            if self.agreed(left) < BLOCK:
+                if self.of_a_lane(left, threads=True):
+                    self.settle(right, SIZE)
+                else:
+                    self.refuse(node, "")
             return
         if sign.type == "+=" and (self.flow.number(self.function, right) or 0) > 32 and self.of_a_lane(left):
             self.refuse(node, "the work of a warp per step")
         elif sign.type in ("=", "|=", "&=", "^="):
             self.given(left, right)
 
-    def of_a_lane(self, node: Node, depth: int = 3) -> bool:
-        """Return whether it is computed from the number of a lane: `lane * 4`."""
+    def of_a_lane(self, node: Node, depth: int = 3, *, threads: bool = False) -> bool:
+        """Return whether it is computed from the number of a lane, or with `threads` of a thread: `lane * 4`."""
         for each in (node, *inner_nodes(node)):
             if each.type == "subscript_expression":
                 return False
-            if self.flow.is_lane(self.function, each):
+            if self.flow.is_lane(self.function, each) or (threads and self.flow.is_thread(self.function, each)):
                 return True
             if each.type == "identifier" and depth:
                 variable = self.function.locals.named(self.function.text(each), each.start_byte)
                 given = self.function.locals.given.get(variable, []) if variable is not None else []
-                if any(self.of_a_lane(value, depth - 1) for one in given for value in one.values):
+                if any(self.of_a_lane(value, depth - 1, threads=threads) for one in given for value in one.values):
                     return True
         return False
 
