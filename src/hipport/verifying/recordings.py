@@ -56,7 +56,7 @@ def record(
             "HIPPORT_RECORD_CALLS": str(calls),
         }
         # Ctrl-C reaches both processes. The command ends, writes its recording, and may take its time for that.
-        with subprocess.Popen(list(command), cwd=folder, env={**env, **own}) as process, _interrupts_ignored():
+        with _interrupts_ignored(), subprocess.Popen(list(command), cwd=folder, env={**env, **own}) as process:
             return process.wait()
 
 
@@ -65,7 +65,8 @@ def _interrupts_ignored() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield  # Only the main thread handles signals, and only it may change that.
         return
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # A handler, because a program that is started would inherit SIG_IGN.
+    before = signal.signal(signal.SIGINT, lambda number, frame: None)
     try:
         yield
     finally:
