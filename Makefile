@@ -14,20 +14,25 @@ TORCH ?= torch==2.13.0
 # Hundreds of tests start a Python; each would compile two hundred modules again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-all ready fuzz lint lint-python lint-native site toolchain toolchains clean
+# Processes that run tests.
+WORKERS ?= $(shell getconf _NPROCESSORS_ONLN)
+
+.PHONY: demo test test-all fuzz lint lint-beside-torch lint-python lint-native site toolchain toolchains clean
 
 demo: $(VENV)/with-torch toolchain
 	@rm -rf demo
 	$(BIN)/hipport rewrite ext_examples/elementwise ext_examples/tiled_matmul --out demo || test $$? = 1
 	$(BIN)/hipport build demo --target gfx942,gfx1100
 
-# What has to be there comes at once: one of the two waits for the network, or unpacks with one processor.
+# What has to be there comes at once, and is looked at meanwhile: some of it waits for the network, or unpacks with one
+# processor.
 test:
-	$(MAKE) -j 2 ready
-	$(MAKE) lint
-	$(BIN)/pytest $(FURTHER) -n $$($(BIN)/python -c 'import os; print(os.cpu_count())') --dist worksteal
+	$(MAKE) -j 3 toolchains lint-beside-torch lint-native
+	$(BIN)/pytest $(FURTHER) -n $(WORKERS) --dist worksteal
 
-ready: $(VENV)/with-torch toolchains
+# A type checker that reads a half installed PyTorch finds errors.
+lint-beside-torch: $(VENV)/with-torch
+	$(MAKE) lint-python
 
 test-all: FURTHER := --further
 test-all: test

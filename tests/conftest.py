@@ -7,6 +7,7 @@ as usual in pytest.
 """
 
 import fcntl
+import gc
 import hashlib
 import os
 import re
@@ -43,6 +44,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             if item.get_closest_marker("further"):
                 item.add_marker(pytest.mark.skip(reason=_NOT_RUN))
     items.sort(key=lambda item: _SLOW.index(item.path.stem) if item.path.stem in _SLOW else len(_SLOW))
+
+
+def pytest_collection_finish() -> None:
+    """Leave the tests and modules out of garbage collections: there are millions of objects that stay to the end."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -7,6 +7,8 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -73,20 +75,41 @@ MAY_OPEN = {
 }
 
 
-def bare(path: Path) -> set[str]:
-    """Return the calls that open or write files directly."""
-    found = set()
+@dataclass
+class Read:
+    """What the tests ask of a module: its imports, its calls, and its attributes of names, with their lines."""
+
+    #: Of `import`, the modules; of `from`, the module and the name.
+    imports: list[tuple[str, str | None]] = field(default_factory=list)
+    calls: list[tuple[str, int]] = field(default_factory=list)
+    attributes: list[tuple[str, str, int]] = field(default_factory=list)
+    #: The calls that open or write files directly.
+    bare: set[str] = field(default_factory=set)
+
+
+@cache
+def read(path: Path) -> Read:
+    """Read a module, once for all tests: parsing takes longer than looking."""
+    found = Read()
     for node in ast.walk(ast.parse(path.read_text())):
+        match node:
+            case ast.Import():
+                found.imports += [(alias.name, None) for alias in node.names]
+            case ast.ImportFrom():
+                found.imports += [(node.module or "", alias.name) for alias in node.names]
+            case ast.Attribute(value=ast.Name(id=of), attr=name):
+                found.attributes.append((of, name, node.lineno))
+            case ast.Call(func=ast.Name(id=name)):
+                found.calls.append((name, node.lineno))
+                found.bare |= {name} & {"open"}
         if isinstance(node, ast.Call):
             match node.func:
-                case ast.Name(id="open" as name):
-                    found.add(name)
                 case ast.Attribute(value=ast.Name(id="os"), attr=name) if name in BARE_OF_OS:
-                    found.add(f"os.{name}")
+                    found.bare.add(f"os.{name}")
                 case ast.Attribute(value=ast.Name(id="reading" | "placing" | "below")):
                     pass
                 case ast.Attribute(attr=name) if name in BARE:
-                    found.add(name)
+                    found.bare.add(name)
     return found
 
 
@@ -94,23 +117,17 @@ def bare(path: Path) -> set[str]:
     "path", [*ENGINE, *sorted((ROOT / "passes").rglob("*.py"))], ids=lambda path: f"{path.parent.name}/{path.name}"
 )
 def test_files_of_a_tree_are_read_and_written_in_one_place(path: Path) -> None:
-    found = bare(path)
+    found = read(path).bare
     assert not found or path.name in MAY_OPEN, f"{found}: take `reading` or `placing`"
 
 
 def test_every_file_with_a_permission_to_open_files_uses_it() -> None:
-    opening = {path.name for path in (*ENGINE, *(ROOT / "passes").rglob("*.py")) if bare(path)}
+    opening = {path.name for path in (*ENGINE, *(ROOT / "passes").rglob("*.py")) if read(path).bare}
     assert set(MAY_OPEN) == opening
 
 
 def imported(path: Path) -> set[str]:
-    names = set()
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.Import):
-            names |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom):
-            names.add(node.module or "")
-    return names
+    return {module for module, _ in read(path).imports}
 
 
 #: The packages of the engine, each of which may import the ones above it, and none below.
@@ -142,15 +159,11 @@ def modules() -> dict[str, Path]:
 
 def imports(path: Path, known: Mapping[str, Path]) -> Iterator[str]:
     """Yield the engine's modules that one module imports, also within functions and for types."""
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names if alias.name in known)
-        elif isinstance(node, ast.ImportFrom) and node.module in known:
-            for alias in node.names:
-                inner = f"{node.module}.{alias.name}"
-                # Every module may know the version.
-                if inner in known or alias.name != "__version__":
-                    yield inner if inner in known else node.module
+    for module, name in read(path).imports:
+        inner = f"{module}.{name}"
+        # Every module may know the version.
+        if module in known and (inner in known or name != "__version__"):
+            yield inner if inner in known else module
 
 
 def layer(name: str) -> int:
@@ -173,6 +186,20 @@ def test_no_modules_import_each_other() -> None:
     assert left == {}
 
 
+#: Names that classes of `analysis` share with others; no other public classes may share one.
+SHARED_CLASSES = frozenset({"Expression", "Machine", "Named", "Origin", "Outcome", "Place", "Program", "Scope"})
+
+
+def test_no_two_public_classes_have_one_name() -> None:
+    classes = Counter(
+        node.name
+        for path in (*ENGINE, *(ROOT / "passes").rglob("*.py"))
+        for node in ast.parse(path.read_text()).body
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
+    )
+    assert {name for name, count in classes.items() if count > 1} <= SHARED_CLASSES
+
+
 def test_no_two_modules_have_one_name() -> None:
     """One name identifies one module: in a stack trace, in a search, in conversation."""
     names = Counter(p.stem for p in (*ENGINE, *(ROOT / "passes/hipport_passes").rglob("*.py")) if p.stem[:2] != "__")
@@ -191,13 +218,10 @@ def test_the_engine_does_not_know_the_passes(path: Path) -> None:
 def test_the_library_does_not_print_exit_or_read_the_environment(path: Path) -> None:
     if path.parent.name == "cli" or path.name in SCRIPTS:
         return
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-            assert node.func.id not in ("print", "exit", "input"), f"line {node.lineno}"
-        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
-            assert (node.value.id, node.attr) not in {("os", "environ"), ("os", "getenv"), ("sys", "exit")}, (
-                f"line {node.lineno}"
-            )
+    for name, line in read(path).calls:
+        assert name not in ("print", "exit", "input"), f"line {line}"
+    for of, name, line in read(path).attributes:
+        assert (of, name) not in {("os", "environ"), ("os", "getenv"), ("sys", "exit")}, f"line {line}"
 
 
 @pytest.mark.parametrize("module", ["hipport", "hipport.engine.pipeline", "hipport_passes"])
@@ -241,7 +265,7 @@ def test_python_of_a_tree_is_parsed_in_one_place() -> None:
 def test_processes_are_begun_in_few_places(path: Path) -> None:
     """Processes for a tree are contained: other modules that start one give the reason here."""
     begins = {"subprocess", "multiprocessing", "pty"} & imported(path)
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "os":
-            begins |= set(re.findall(r"fork\w*|system|popen|(?:posix_)?spawn\w*|exec\w*", node.attr))
+    for of, name, _ in read(path).attributes:
+        if of == "os":
+            begins |= set(re.findall(r"fork\w*|system|popen|(?:posix_)?spawn\w*|exec\w*", name))
     assert not begins or path.name in BEGIN

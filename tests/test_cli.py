@@ -186,7 +186,7 @@ def test_help_names_every_command(tmp_path: Path) -> None:
     ("arguments", "said"),
     [
         (["main.cu", "--order", "sideways"], "'sideways' is not forward, reverse or random:SEED"),
-        (["main.cu", "--mutation-score", "--races"], "--mutation-score looks for no races"),
+        (["main.cu", "--mutation-score", "--races"], "--mutation-score runs without --races"),
         (["main.cu", "--races", "--sanitize", "address"], "exclude each other"),
         (["extension", "--cases", "cases.py", "--races"], "for programs, not for extensions"),
         (["main.cu", "--case", "one"], "for extensions, not for programs"),

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from endless import ENDLESS
-from hipport.syntax.cmake_script import CMake, CMakeCommand, Expression
+from hipport.syntax.cmake_script import CMake, CMakeCommand, GeneratorExpression
 
 
 def _cmake(text: str | bytes) -> CMake:
@@ -141,7 +141,7 @@ def test_references_and_expressions() -> None:
     assert ("", "A") in found and ("ENV", "B") in found and ("", "C") in found
     (expression,) = source.expressions(command.inner)
 
-    def shown(each: Expression) -> tuple[str, str | None, list[object]]:
+    def shown(each: GeneratorExpression) -> tuple[str, str | None, list[object]]:
         content = source[each.content].decode() if each.content else None
         return source[each.head].decode(), content, [shown(inside) for inside in each.inside]
 

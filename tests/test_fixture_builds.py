@@ -71,6 +71,7 @@ NOT_COMPILED: dict[str, str] = {
         host_math/calls
         lane_masks/size_of_pytorch_by_namespace lane_masks/size_of_pytorch_for_both
         lane_masks/size_of_pytorch_look_alikes lane_masks/torch_handed_on lane_masks/torch_sizes_alone
+        lane_masks/votes_of_cub
         math_names/extension math_names/older mixed_waves/sizes namespaces/look_alikes
         warp_size/beside_own_members
         """.split(),

@@ -31,10 +31,10 @@ from hipport_passes.device.ptx.operations import BITS, CPP, TABLE, Untranslated,
 from hipport_passes.device.ptx.ptx_assembly import (
     Address,
     Changed,
-    Instruction,
     Number,
     Pair,
     Placeholder,
+    PtxInstruction,
     Register,
     Unparsed,
     Vector,
@@ -42,7 +42,7 @@ from hipport_passes.device.ptx.ptx_assembly import (
     parse,
 )
 from hipport_passes.device.ptx.statements import Operand, Statement, Unreadable, hole, statements
-from hipport_passes.device.ptx.translate import Place, Translation, translate
+from hipport_passes.device.ptx.translate import PtxPlace, Translation, translate
 from ptx_columns import columns
 
 
@@ -165,13 +165,13 @@ def test_parses_instructions() -> None:
     assert program.depth == 0
     p, q = Register(b"p"), Register(b"q")
     pair, address = Vector((Placeholder(0), Register(b"t1"))), Address(Placeholder(1), Number(b"-8"))
-    first = Instruction(b"ld.global.v2.u32", (pair, address), Changed(p, sign=b"!"))
+    first = PtxInstruction(b"ld.global.v2.u32", (pair, address), Changed(p, sign=b"!"))
     numbers = Number(b"-1"), Number(b"0x1f"), Number(b"32-2")
     second = (Pair(Placeholder(0), p), Changed(Placeholder(1), part=b"h1"), *numbers)
     assert program.instructions == (
         first,
-        Instruction(b"shfl.sync.up.b32", second, q),
-        Instruction(b"bar.sync", (Number(b"0"),)),
+        PtxInstruction(b"shfl.sync.up.b32", second, q),
+        PtxInstruction(b"bar.sync", (Number(b"0"),)),
     )
 
 
@@ -557,7 +557,7 @@ def test_tested_instructions_are_translated_and_emulated_forms_are_review() -> N
         letters = re.findall(r'"(=?[a-z])"', operands)
         inputs = [Operand(b"", letter.encode(), b"abcde"[i : i + 1]) for i, letter in enumerate(letters[1:])]
         outputs = [Operand(b"", letters[0].encode(), b"x")]
-        written = translate(parse(text.encode()), outputs, inputs, place=Place(carry_escapes=False))
+        written = translate(parse(text.encode()), outputs, inputs, place=PtxPlace(carry_escapes=False))
         calls = set(re.findall(r"hipport::ptx::(\w+)\(", column.call()))
         lines = b"\n".join(written.lines).decode()
         # The default selection of words has no function.
@@ -633,7 +633,7 @@ def test_every_instruction_of_the_table_has_an_operation() -> None:
             operands = [Placeholder(i) for i in range(len(types) + (result != b"-"))]
             if name.startswith(("bar", "cvta.")) and "warp" not in name:
                 continue
-            each = operation(Instruction(name.encode(), tuple(operands)), lambda _: b"")
+            each = operation(PtxInstruction(name.encode(), tuple(operands)), lambda _: b"")
             assert len(each.sources) == len(types) and (each.result is None) == (result == b"-"), name
 
 
@@ -897,7 +897,7 @@ def test_the_header_has_every_instruction(tmp_path: Path) -> None:
         carry = "add.cc.u32 %0, %4, %4; " if re.match(r"(?:add|sub|mad)c", text) else ""
         read = "@p mov.u32 %0, 1; " + ("@q mov.u32 %0, 2; " if "|q" in text else "")
         registers = "{ .reg .pred p, q; setp.eq.u32 p, %4, 1; " + carry + numbered + read + "}"
-        lines = translate(parse(registers.encode()), outputs, inputs, place=Place(carry_escapes=False)).lines
+        lines = translate(parse(registers.encode()), outputs, inputs, place=PtxPlace(carry_escapes=False)).lines
         body.append("{ " + " ".join(line.decode() + ";" for line in lines) + " }  // " + text)
     kinds = {"r": "unsigned", "l": "unsigned long long", "h": "unsigned short", "f": "float", "d": "double"}
     parameters = [f"{kinds[letter]} {name.decode()}" for letter, name in zip(letters, names, strict=True)]

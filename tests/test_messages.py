@@ -118,7 +118,7 @@ def test_a_python_without_numpy(extension: Path, bare: Path, monkeypatch: pytest
 @pytest.mark.parametrize("command", ["verify", "port", "record"])
 def test_nothing_behind_the_dashes(tmp_path: Path, command: str) -> None:
     (tmp_path / "p.cu").write_text("int main() {}\n")
-    assert "there is nothing after `--`" in said(command, str(tmp_path), "--")
+    assert "are missing after `--`" in said(command, str(tmp_path), "--")
 
 
 @pytest.mark.parametrize("target", ["gfx999", "gfx94z", "gfx942,gfx1109", "sm_90", "gfx9421", "gfx942:fast+"])

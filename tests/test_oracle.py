@@ -16,7 +16,7 @@ from hipport.analysis.kernels import Kernels
 from hipport.analysis.uniform_values import BLOCK
 from hipport.building.builder import Built
 from hipport.building.oracle import Oracle, compared, condition_at
-from hipport.building.proving import Branch, Reached, UnitProof, find_opt, judged_targets
+from hipport.building.proving import Branch, ReachedSite, UnitProof, find_opt, judged_targets
 from hipport.cli import main
 from hipport.core.finding import Certainty
 from hipport.engine.outcomes import Ported
@@ -25,7 +25,7 @@ from hipport.reporting.evidence import Evidence, as_values
 from hipport.reporting.report import built_as_json, built_as_text
 from hipport.syntax.cuda import Cuda
 from hipport.toolchain.control_dependence import all_deciding, deciding, leading
-from hipport.toolchain.device_code import CompiledPlace, DeviceCode
+from hipport.toolchain.device_code import CompiledDeviceCode, CompiledPlace
 from hipport.toolchain.toolchains import Toolchain, find
 
 #: One kernel for each question; the comments mark the places.
@@ -228,7 +228,7 @@ def proof(
 ) -> UnitProof:
     path = PurePath("a.cu")
     branch = Branch(path, 2, 7, True, proven, block, block)
-    reached = [Reached("shfl_sync", False, path, 2, column, "k", (branch,)) for column in columns]
+    reached = [ReachedSite("shfl_sync", False, path, 2, column, "k", (branch,)) for column in columns]
     return UnitProof(path, "gfx942", 1.0, False, () if why_not else tuple(reached), why_not=why_not)
 
 
@@ -259,7 +259,7 @@ def test_calls_on_both_ways_of_a_branch_that_hipport_says_nothing_of(
     path = PurePath("a.cu")
     branch = Branch(path, 3, 3, True, False, True, warp, 7)
     calls = [
-        Reached("shfl_sync", False, path, 3 + way, 19 - 2 * way, "k", (branch,), ((7, way),), mask)
+        ReachedSite("shfl_sync", False, path, 3 + way, 19 - 2 * way, "k", (branch,), ((7, way),), mask)
         for way, mask in enumerate(masks)
     ]
     oracle = held(UnitProof(path, "gfx942", 1.0, False, tuple(calls)), text=text)
@@ -315,7 +315,7 @@ def test_control_dependence() -> None:
 
 
 def test_llvms_text_is_read() -> None:
-    code = DeviceCode(
+    code = CompiledDeviceCode(
         """\
 define amdgpu_kernel void @_Z1kv(ptr %0) #0 !dbg !4 {
   %2 = call range(i32 0, 8) %"class.a b" @"f g"(ptr dereferenceable(4) %0), !dbg !7

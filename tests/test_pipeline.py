@@ -186,6 +186,24 @@ def test_a_rule_that_finds_more_whenever_a_file_with_errors_is_ported_is_dropped
     assert run(Project((source(ported.project.sources[0].text),)), passes).changed == ()
 
 
+def test_a_file_that_comes_out_otherwise_each_time_stays_as_it_is() -> None:
+    """The port without the rule that never ends would not be final: a second run could apply the rule to it."""
+
+    def growing(source: Cuda, project: Project) -> Iterator[Finding]:
+        lines = source.text.count(b"int more;\n")
+        new = b"int more;\n" * (2 - lines - source.text.count(b"third") if lines < 2 else 1)
+        if new:
+            yield Finding(Span(0, 3), "grown", "because", (Edit(Span(0, 0), new),))
+
+    passes = (Pass(Cuda, growing), replacing(b"first", b"third"))
+    broken = source(b"int first = ;\n")
+    ported = run(Project((broken,)), passes)
+    assert ported.changed == () and not ported.failures
+    assert {each.outcome for each in ported.reported} == {Outcome.DROPPED}
+    # Without that rule's first step, the same file is ported.
+    assert run(Project((broken,)), passes[1:]).changed
+
+
 def test_conflicting_edits_of_a_pass_are_a_defect_that_harms_nothing() -> None:
     def find(source: Cuda, project: Project) -> Iterator[Finding]:
         for new in (b"x", b"y"):

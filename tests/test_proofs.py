@@ -86,15 +86,15 @@ def test_a_collective_under_a_condition_that_is_uniform(reported: tuple[Reported
     found = of_line(reported, "k.cu", 8, "warp_intrinsics/helper")
     assert str(found.certainty) == "safe" and all(each.proven for each in found.proof)
     assert said(found) == [
-        ("warp", "it waits for all lanes of a warp, but for those that have exited", "its mask is `~0u`", 8),
+        ("warp", "it waits for all lanes of a warp, except those that have exited", "its mask is `~0u`", 8),
         ("grid", "all threads of the launch agree on `n > 4`", "`n` is a parameter of the kernel `k`", 8),
         (
             "group",
-            "the lanes that did not leave by `i >= n` in line 6 reach it together",
-            "those that left the kernel are waited for by nobody",
+            "the lanes that do not leave at `i >= n` in line 6 reach it together",
+            "nothing waits for lanes that have left the kernel",
             6,
         ),
-        ("block", "whole blocks begin `k`", "it is a kernel", 3),
+        ("block", "all threads of a block enter `k`", "it is a kernel", 3),
     ]
 
 
@@ -106,10 +106,10 @@ def test_a_collective_in_a_function_of_another_file_has_the_conditions_of_its_ca
     ways = [each for each in found.proof if each.path == PurePosixPath("k.cu")]
     assert [(each.claim, each.line) for each in ways] == [
         ("all lanes of a warp agree on `warp == 1`", 9),
-        ("the lanes that did not leave by `i >= n` in line 6 reach it together", 6),
+        ("the lanes that do not leave at `i >= n` in line 6 reach it together", 6),
     ]
-    assert "`threadIdx.x` counts so" in ways[0].reason and "256 × 1 × 1 threads" in ways[0].reason
-    (called,) = (each for each in found.proof if each.claim == "threads that come to a call of `sum` come to it")
+    assert "the same result, in blocks of 256 × 1 × 1 threads" in ways[0].reason
+    (called,) = (each for each in found.proof if each.claim == "threads that reach a call of `sum` reach it")
     assert called.reason == "1 call of it is seen, in the code of 1 kernel"
 
 
@@ -140,7 +140,7 @@ def test_a_place_where_nothing_changes(tree: Path) -> None:
     assert kept.name == "the barrier `__syncthreads()`" and all(each.proven for each in kept.proof)
     uniform = kept.proof[0]
     assert (uniform.scope, uniform.claim) == (Scope.BLOCK, "all threads of a block agree on `blockIdx.x < 3`")
-    assert uniform.reason == "`blockIdx.x` is one for a block"
+    assert uniform.reason == "`blockIdx.x` is the same in a block"
     assert not hipport.explain_place(tree / "k.cu", 13).grounds
 
 

@@ -235,6 +235,10 @@ HIDDEN_OTHERWISE = {
     "memset_u": "LLVM keeps the array in memory of the lane's own, all of which it takes for varying",
     "uniform_iterator": "LLVM keeps the array in memory of the lane's own, all of which it takes for varying",
     "uniform_array_class": "LLVM keeps the array in memory of the lane's own, all of which it takes for varying",
+    "listu": "LLVM keeps the list in memory of the lane's own, all of which it takes for varying",
+    "boundforu": "LLVM keeps the array in memory of the lane's own, all of which it takes for varying",
+    "arrayendu": "LLVM keeps the array in memory of the lane's own, all of which it takes for varying",
+    "volatile_pointer_uu": "LLVM keeps the variable in memory of the lane's own, all of which it takes for varying",
     "uniform_recursion": "LLVM takes what a function gives that is not expanded for varying",
 }
 

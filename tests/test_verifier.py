@@ -373,10 +373,10 @@ def test_an_original_that_depends_on_the_order_of_its_threads_is_named() -> None
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("CASES = ['a']", r"CASES has to be a dict"),
-        ("CASES = {'a': 1}", r"CASES has to be a dict"),
-        ("CASES = {}\nGRADIENTS = ['x']", r"GRADIENTS has to be a dict"),
-        ("CASES = {}\nGRADIENTS = {'g': 'x'}", r"GRADIENTS has to be a dict"),
+        ("CASES = ['a']", r"CASES must be a dict"),
+        ("CASES = {'a': 1}", r"CASES must be a dict"),
+        ("CASES = {}\nGRADIENTS = ['x']", r"GRADIENTS must be a dict"),
+        ("CASES = {}\nGRADIENTS = {'g': 'x'}", r"GRADIENTS must be a dict"),
         ("CASES = {}\nGRADIENT_CASES = ('a',)", r"GRADIENT_CASES has names that CASES does not have: a"),
     ],
 )
@@ -397,7 +397,7 @@ def test_an_output_that_is_no_array_is_named() -> None:
         "hipport.executor.run_cases", reason="NOT CHECKED: no PyTorch", exc_type=ImportError
     )
     cases = SimpleNamespace(CASES={"a": {}}, inputs=lambda _rng: {}, call=lambda _package: {"out": 1.0, "slope": None})
-    with pytest.raises(TypeError, match=r"call\(\) has to return tensors and numbers, but slope is None"):
+    with pytest.raises(TypeError, match=r"call\(\) must return tensors and numbers, but slope is None"):
         run_cases._one(cases, None, "a", "cpu")
     cases.call = lambda _package: {"out": 1.0, "flags": [True]}
     assert set(run_cases._one(cases, None, "a", "cpu")[0]) == {"out", "flags"}

@@ -30,7 +30,7 @@ def test_look_alikes_are_left_alone(name: str) -> None:
 
 def test_a_wait_names_the_waiting_lanes_and_the_others() -> None:
     (found,) = found_in(WAITS["while"])
-    assert "until flag changes, which a lane of the same wavefront may have to do, in line 3" in found
+    assert "until flag changes, and a lane of the same wavefront may have to change it, in line 3" in found
     (found,) = found_in(WAITS["stored where it is not seen"])
     assert "by a store that is not seen" in found
 

@@ -102,6 +102,8 @@ PASSES: tuple[Pass[Any], ...] = (
     written_out_macros.PASS,
     # Before the passes that judge names in the code it writes, and while guards still name CUDA.
     inline_ptx.PASS,
+    # Knows CUB by CUDA's names. Before the passes that judge code by its functions of 32 lanes: CUB's become hipport's.
+    cub_thrust.PASS,
     # Knows intrinsics by CUDA's names, so it runs before they are renamed.
     lane_masks.PASS,
     # Knows by CUDA's names the functions that count bits.
@@ -139,8 +141,6 @@ PASSES: tuple[Pass[Any], ...] = (
     min_max.PASS,
     vector_types.PASS,
     vector_members.PASS,
-    # Knows CUB by CUDA's names.
-    cub_thrust.PASS,
     # These know both CUDA's and HIP's names, and change none.
     launch_bounds.PASS,
     shared_memory.PASS,

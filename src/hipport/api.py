@@ -172,7 +172,7 @@ def save(ported: Ported, out: str | Path | None = None, only: Sequence[str | Pat
     """
     root = ported.before.root
     if root is None:
-        raise ValueError("this was ported from memory: there is nowhere to save it")
+        raise ValueError("this port was made from texts in memory, so there is no place to save it")
     _complete(ported)
     if out is None:
         check_given(map(Path, only))

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Try inputs for a while, in processes, and print their number; keep the smallest of each kind that breaks a law.
 
-python tests/fuzz/fuzz.py --seconds 600 --jobs 2 [--seed N] [--found FOLDER]
+    python tests/fuzz/fuzz.py --seconds 600 --processes 2 [--seed-from N] [--found FOLDER]
+
+Each process has a seed of its own: N, N + 1, and so on. With the same seed a process makes the same inputs.
 """
 
 from __future__ import annotations
@@ -104,11 +106,12 @@ def _end(number: int, frame: object) -> None:
     raise _Endless
 
 
-def work(number: int, until: float, found: Path, tried: Any, known: Any) -> None:
-    """Try inputs until the time is over, and count them."""
+def work(number: int, until: float, found: Path, tried: Any, known: Any, places: Any) -> None:
+    """Try inputs until the time is over, and count them, and the breaks of each kind."""
     signal.signal(signal.SIGVTALRM, _end)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     chance = Random(number)
+    own = 0
     while time.time() < until:
         name = chance.choice(_TARGETS)
         target = TARGETS[name]
@@ -128,10 +131,12 @@ def work(number: int, until: float, found: Path, tried: Any, known: Any) -> None
                     known[what] += 1
                     continue
                 known[what] = 1
-                folder = found / f"{len(known):03}{'@' * bool(name)}{name}"
+                own += 1
+                folder = found / f"{number}-{own:03}{'@' * bool(name)}{name}"
                 for path, text in smallest(each, target, what, 20).items():
                     (folder / path).parent.mkdir(parents=True, exist_ok=True)
                     (folder / path).write_bytes(text)
+                places[what] = str(folder)
                 print(f"{folder}: {problem}", flush=True)
         tried.value += len(given)
 
@@ -141,10 +146,10 @@ _TARGETS = (*TARGETS, *[""] * 6)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=float, default=600)
-    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
-    parser.add_argument("--seed", type=int, default=int(time.time()))
+    parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--seed-from", type=int, default=int(time.time()) * 1000, metavar="N")
     parser.add_argument("--found", type=Path, default=Path("fuzz-found"))
     options = parser.parse_args()
     # Whoever ends this process must end its children: daemons end with it, but not by a signal alone.
@@ -152,13 +157,13 @@ def main() -> None:
     start = time.time()
     until = start + options.seconds
     with multiprocessing.Manager() as manager:
-        known = manager.dict()
-        counts = [multiprocessing.Value("q", 0, lock=False) for _ in range(options.jobs)]
+        known, places = manager.dict(), manager.dict()
+        counts = [multiprocessing.Value("q", 0, lock=False) for _ in range(options.processes)]
         processes = [
             multiprocessing.Process(
-                target=work, args=(options.seed * 1000 + i, until, options.found, counts[i], known), daemon=True
+                target=work, args=(options.seed_from + i, until, options.found, count, known, places), daemon=True
             )
-            for i in range(options.jobs)
+            for i, count in enumerate(counts)
         ]
         for process in processes:
             process.start()
@@ -171,11 +176,27 @@ def main() -> None:
             inputs = sum(count.value for count in counts)
             spent = time.time() - start
             print(
-                f"seed {options.seed}: {inputs} inputs in {spent:.0f} s, {inputs / spent:.0f} per second; "
+                f"{inputs} inputs in {spent:.0f} s, {inputs / spent:.0f} per second; "
                 f"{len(known)} kinds of broken laws, {sum(known.values())} inputs",
                 flush=True,
             )
-        sys.exit(1 if known or any(process.exitcode for process in processes) else 0)
+        tell(dict(known), dict(places))
+        last = options.seed_from + options.processes - 1
+        print(f"total: {inputs} inputs with the seeds {options.seed_from} to {last}, {len(known)} kinds of broken laws")
+        ended = [process.exitcode for process in processes if process.exitcode]
+        if ended:
+            print(f"{len(ended)} processes failed")
+        sys.exit(1 if known or ended else 0)
+
+
+def tell(known: dict[str, int], places: dict[str, str]) -> None:
+    """Print each kind of break, with its smallest input."""
+    for what, times in sorted(known.items(), key=lambda each: -each[1]):
+        print(f"\n{what}: {times} inputs; {places.get(what, 'not reduced')}")
+        folder = Path(places.get(what, ""))
+        for path in sorted(folder.rglob("*")) if what in places else ():
+            if path.is_file():
+                print(f"    {path.relative_to(folder).as_posix()}: {path.read_bytes()[:2000]!r}")
 
 
 if __name__ == "__main__":

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Inputs: lines and words of the fixtures' files, put together at random, and damaged."""
+"""Inputs: lines and words of the fixtures' files, put together at random, and damaged.
+
+Files after the port count, too: with lines of files before it, they look like ported files with a merge of new code.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +12,6 @@ from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
-
-from hypothesis import strategies as st
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 CORPUS = Path(__file__).parent / "corpus"
@@ -45,17 +46,19 @@ NAMES = {
     ".conda_lock": "conda-lock.yml",
     ".devcontainer": ".devcontainer/devcontainer.json",
     ".presets": "CMakePresets.json",
+    ".yaml": "config.yaml",
+    ".json": "config.json",
 }
 # Python is a build script, a module or a test; C++ is a source or a header.
 _ALSO = {
     ".py": ("setup.py", "a.py", "tests/test_a.py"),
-    ".cu": ("a.cu", "a.cuh", "a.h"),
+    ".cu": ("a.cu", "a.cuh", "a.h", "a.cpp", "hip/a.cu", "a.hip"),
     ".cmake": ("CMakeLists.txt", "cmake/a.cmake"),
 }
 # Comments in files of each kind; in most kinds they begin with a number sign.
 _REMARKS = {
     **dict.fromkeys((".cu", ".cuh", ".h", ".c", ".cpp", ".rs"), (b"/* %s */", b"// %s\n")),
-    **dict.fromkeys((".ipynb", ".md", ".presets", ".devcontainer"), ()),
+    **dict.fromkeys((".ipynb", ".md", ".presets", ".devcontainer", ".json"), ()),
 }
 
 # Replacements for a blank, and text around lines, in files of each kind; many results stay valid programs.
@@ -93,7 +96,7 @@ _FORMS: dict[str, tuple[tuple[bytes, ...], tuple[bytes, ...]]] = {
     **dict.fromkeys((".cu", ".cuh", ".h", ".c", ".cpp", ".rs"), _CPP),
     **dict.fromkeys((".py", ".build", ".bzl"), _PYTHON),
     **dict.fromkeys((".sh", ".dockerfile", ".def"), _SHELL),
-    **dict.fromkeys((".yml", ".workflow", ".compose", ".manifest", ".conda_lock"), _YAML),
+    **dict.fromkeys((".yml", ".workflow", ".compose", ".manifest", ".conda_lock", ".yaml"), _YAML),
     ".cmake": (
         (b"\n", b" # c\n", b"#[[ c ]]", b" ;"),
         (
@@ -112,9 +115,13 @@ _FORMS: dict[str, tuple[tuple[bytes, ...], tuple[bytes, ...]]] = {
     **dict.fromkeys(
         (".toml", ".lock", ".cfg", ".ini"), ((b"\n", b" # c\n"), (b"[a]\n%s", b"a = [\n%s]\n", b"a =\n%i"))
     ),
-    **dict.fromkeys((".ipynb", ".devcontainer", ".presets", ".md"), ((b"\n", b"\t"), (b"%s%s", b"{%s}", b"[%s]"))),
+    **dict.fromkeys(
+        (".ipynb", ".devcontainer", ".presets", ".md", ".json"), ((b"\n", b"\t"), (b"%s%s", b"{%s}", b"[%s]"))
+    ),
 }
 
+# The end of a function, of a type or of a namespace whose lines are indented in the usual way.
+_DECLARATION_END = re.compile(rb"^\};?[ \t]*\r?\n", re.MULTILINE)
 _TOKEN = re.compile(rb"[A-Za-z_][\w]*|\d+|[ \t]+|\r?\n|[^\w\s]")
 
 #: Text that breaks programs which read text.
@@ -145,7 +152,7 @@ def seeds() -> dict[str, Seeds]:
     texts: dict[str, list[bytes]] = {}
     for path in sorted(FIXTURES.rglob("*")):
         suffix = path.suffix
-        if path.is_file() and suffix in NAMES and ".after" not in path.name:
+        if path.is_file() and suffix in NAMES:
             texts.setdefault(suffix, []).append(path.read_bytes())
     # Inputs similar to one that broke a law may break another.
     kinds = {name: suffix for suffix in texts for name in _names(suffix)}
@@ -161,6 +168,33 @@ def seeds() -> dict[str, Seeds]:
         split = tuple(tuple(text.splitlines(keepends=True)) for text in files)
         found[suffix] = Seeds(split, short, tuple(lines), tuple(words))
     return found
+
+
+@cache
+def programs() -> tuple[tuple[tuple[str, str, bytes], ...], ...]:
+    """Return the fixtures of several files: for each file its path, its kind and its text."""
+    found = []
+    for beside in sorted(FIXTURES.glob("*/*.beside")):
+        others = [path for path in sorted(beside.rglob("*")) if path.is_file() and path.suffix in NAMES]
+        files = [(path.relative_to(beside).as_posix(), path.suffix, path.read_bytes()) for path in others]
+        case = beside.name.removesuffix(".beside")
+        files += [
+            (NAMES[path.suffix] if path.suffix != ".cu" else f"{case}.cu", path.suffix, path.read_bytes())
+            for path in sorted(beside.parent.glob(f"{case}.before.*"))
+            if path.suffix in NAMES
+        ]
+        found.append(tuple(files))
+    return tuple(found)
+
+
+@cache
+def _by_pass() -> tuple[tuple[tuple[str, bytes], ...], ...]:
+    """Return the fixtures of each pass, with their kinds. Those of some passes are few among all, or long."""
+    found: dict[str, list[tuple[str, bytes]]] = {}
+    for path in sorted(FIXTURES.glob("*/*")):
+        if path.suffix in NAMES and path.is_file() and path.stat().st_size < 8000:
+            found.setdefault(path.parent.name, []).append((path.suffix, path.read_bytes()))
+    return tuple(map(tuple, found.values()))
 
 
 def _names(suffix: str) -> tuple[str, ...]:
@@ -188,25 +222,16 @@ class Random:
         return self.random.randint(least, most)
 
 
-class _Drawn:
-    def __init__(self, draw: Any) -> None:
-        self.draw = draw
-
-    def choice(self, among: Sequence[Any]) -> Any:
-        return self.draw(st.sampled_from(among))
-
-    def number(self, least: int, most: int) -> int:
-        return self.draw(st.integers(least, most))  # type: ignore[no-any-return]
-
-
-@st.composite
-def trees(draw: Any) -> dict[str, bytes]:
-    """Draw a tree, as `tree` makes it."""
-    return tree(_Drawn(draw))
-
-
 def tree(chance: Chance) -> dict[str, bytes]:
     """Make a file of some kind, or occasionally several connected files."""
+    several = chance.number(0, 31)
+    if several == 0:
+        return _program(chance)
+    if several < 3:
+        return _divided(chance)
+    if several < 8:
+        kind, text = chance.choice(chance.choice(_by_pass()))
+        return {chance.choice(_names(kind)): _damaged(chance, kind, text)}
     kinds = [chance.choice(_KINDS)]
     if chance.number(0, 7) == 0:
         kinds += [chance.choice(_KINDS) for _ in range(chance.number(1, 3))]
@@ -219,10 +244,30 @@ def tree(chance: Chance) -> dict[str, bytes]:
     return files
 
 
+def _program(chance: Chance) -> dict[str, bytes]:
+    """Make a program of several files: a fixture's, one of them changed in a few places."""
+    files = chance.choice(programs())
+    number = chance.number(0, len(files) - 1)
+    return {path: _damaged(chance, kind, text) if i == number else text for i, (path, kind, text) in enumerate(files)}
+
+
+def _divided(chance: Chance) -> dict[str, bytes]:
+    """Make a program of a header and a source: one file of C++ in two, divided between two declarations."""
+    text = _file(chance, ".cu")
+    ends = [match.end() for match in _DECLARATION_END.finditer(text)] or [len(text)]
+    at = chance.choice(ends)
+    header = chance.choice(("a.cuh", "a.h", "include/a.h"))
+    return {header: text[:at], chance.choice(("a.cu", "a.cpp")): b'#include "%s"\n' % header.encode() + text[at:]}
+
+
 def _file(chance: Chance, kind: str) -> bytes:
-    """Make a file: some lines of fixtures, or a whole one, changed in a few places."""
+    """Make a file: some lines of fixtures, or whole ones, changed in a few places."""
+    return _damaged(chance, kind, _text(chance, seeds()[kind]))
+
+
+def _damaged(chance: Chance, kind: str, text: bytes) -> bytes:
+    """Change a file in a few places."""
     own = seeds()[kind]
-    text = _text(chance, own)
     for _ in range(chance.number(0, 4)):
         how = chance.number(0, 9)
         if how == 0:
@@ -252,7 +297,9 @@ _KINDS = sorted([*NAMES, *[".cu"] * 6, *[".py"] * 4, *[".cmake"] * 2, ".mk", ".s
 
 def _text(chance: Chance, own: Seeds) -> bytes:
     if chance.number(0, 7) == 0:
-        return bytes(chance.choice(own.short))
+        # Several together may be a program in which passes meet that have fixtures of their own.
+        whole = [bytes(chance.choice(own.short)) for _ in range(chance.number(1, 3))]
+        return b"".join(each if each.endswith(b"\n") else each + b"\n" for each in whole)
     pieces: list[bytes] = []
     for _ in range(chance.number(1, 4)):
         if chance.number(0, 1):

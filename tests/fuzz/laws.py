@@ -22,6 +22,8 @@ from hipport.syntax.cpp import Cpp
 from hipport.syntax.file_languages import source
 from hipport.syntax.json import Json
 from hipport.syntax.notebook import Notebook
+from hipport.syntax.preprocessor_values import _Condition as Condition
+from hipport.syntax.preprocessor_values import tokens
 from hipport.syntax.python import Python
 from hipport.syntax.shell import Markdown
 
@@ -35,6 +37,7 @@ TARGETS = {
     "native": Target(warp="native"),
     "gfx942": Target(archs=("gfx942",)),
     "gfx1100": Target(archs=("gfx1100",)),
+    "newest": Target(archs=("gfx950", "gfx1201"), rocm=(7, 0)),
 }
 
 #: Words in the inputs' comments that must be found again.
@@ -190,8 +193,14 @@ def _converges(ported: Ported, target: Target | None, part: Callable[[PurePath],
         yield Broken(f"not idempotent: {path}", path)
 
 
+def _keeps_conditions(before: Source, after: Source) -> Iterator[Broken]:
+    """Check that no condition of the preprocessor is written that compilers reject: to the parser it is any text."""
+    if isinstance(before, Cpp) and isinstance(after, Cpp) and _rejected(after) > _rejected(before):
+        yield Broken(f"condition: {before.path}", before.path)
+
+
 #: The laws about single changed files.
-_OF_FILES = (_adds_no_errors, _keeps_line_endings, _keeps_comments, _leaves_the_rest)
+_OF_FILES = (_adds_no_errors, _keeps_line_endings, _keeps_comments, _keeps_conditions, _leaves_the_rest)
 
 # A line with a backslash before an empty line, which the parser does not know.
 _NOTHING = re.compile(rb"\\\r?\n[ \t]*(?:\r?\n|\Z)")
@@ -200,6 +209,8 @@ _DIRECTIVE = re.compile(
     rb"|include(?=[ \t]*[\w\"<])|pragma|error|warning|line)"
 )
 _CONDITION = re.compile(rb"#[ \t]*(?:el)?if\b")
+_NAMED = re.compile(rb"#[ \t]*(?:ifn?def|elifn?def)[\s\\]+[A-Za-z_]")
+_ANY_CONDITION = re.compile(rb"#[ \t]*(?:ifn?def|(?:el)?if|elifn?def)\b")
 _PARAMETERS = re.compile(rb"#[ \t]*define[ \t]+\w+\(")
 _NAME = re.compile(rb"\b[A-Za-z_]\w*")
 _REMARK = re.compile(rb"//(?:[^\\\r\n]|\\[ \t\f\v]*(?:\r\n?|\n)|\\)*|/\*(?:[^*]|\*(?!/))*\*/")
@@ -230,6 +241,35 @@ def _comments(each: Source) -> Iterator[bytes]:
             line = each.text[each.text.rfind(b"\n", 0, match.start()) + 1 : match.start()]
             if not re.search(rb"[\"'\[\]\\`#]|<<", line):
                 yield match.group()
+
+
+class _AllDefined:
+    """Macros that are all defined, as 1."""
+
+    def defined(self, name: bytes) -> bool | None:
+        return True
+
+    def number(self, name: bytes) -> int | None:
+        return 1
+
+
+def _rejected(each: Cpp) -> int:
+    """Return the number of conditions that are none."""
+    return sum(
+        bool(_ANY_CONDITION.match(each.code, span.start)) and not _is_condition(each.code[span.start : span.end])
+        for span in each.directives
+    )
+
+
+def _is_condition(directive: bytes) -> bool:
+    asked = _CONDITION.match(directive)
+    if asked is None:
+        return _NAMED.match(directive) is not None
+    try:
+        Condition(tokens(directive[asked.end() :]), _AllDefined()).value()
+    except (IndexError, ValueError, RecursionError):
+        return False
+    return True
 
 
 def _changed(ported: Ported) -> Iterator[tuple[Source, Source]]:

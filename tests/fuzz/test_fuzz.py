@@ -1,13 +1,33 @@
 # SPDX-License-Identifier: Apache-2.0
 """The laws hold for all inputs that ever broke one, and for some random inputs; `make fuzz` tries many more."""
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from deep import DEEP, nested
 from hypothesis import HealthCheck, given, settings
-from inputs import CORPUS, Random, seeds, tree, trees
+from hypothesis import strategies as st
+from inputs import CORPUS, Random, seeds, tree
 from laws import TARGETS, Broken, broken, suspects
+
+
+class _Drawn:
+    def __init__(self, draw: Any) -> None:
+        self.draw = draw
+
+    def choice(self, among: Sequence[Any]) -> Any:
+        return self.draw(st.sampled_from(among))
+
+    def number(self, least: int, most: int) -> int:
+        return self.draw(st.integers(least, most))  # type: ignore[no-any-return]
+
+
+@st.composite
+def trees(draw: Any) -> dict[str, bytes]:
+    """Draw a tree, as `tree` makes it."""
+    return tree(_Drawn(draw))
 
 
 @pytest.mark.parametrize("case", sorted(CORPUS.iterdir()), ids=lambda case: case.name)

@@ -3,7 +3,8 @@
 """A hipcc that reads PyTorch's headers once for all units of all builds, and not three times for each of them.
 
 It does not optimize: whether code exists, and for which kernels, does not depend on it, and it takes half the time. Of
-PyTorch's largest headers it reads the parts that kernels use: tensors, and no neural networks, autograd or Python.
+PyTorch's largest headers it reads the parts that kernels use: tensors, and no neural networks, autograd or Python. For
+units of C++ it reads the parts that bindings use.
 
 HIPPORT_HIPCC is the compiler. HIPPORT_PRECOMPILED is a folder for the precompiled headers, if they are to be kept.
 HIPPORT_OPTIMIZED has the architectures whose code is optimized a little, for code that cannot be assembled otherwise.
@@ -36,6 +37,7 @@ _FRONT = (f"-I{_OPERATORS}", f"-I{_LIGHT}", "-DSIMT_TORCH_KERNELS=1", "-DAT_PER_
 #: Includes of the units that are read with them. A port's own includes, for example of ATen/hip/, are not among them.
 _ASKS_FOR_TORCH = re.compile(r"(torch|ATen|c10)/")
 _UNIT = ".hip"
+_OF_HOST = (".cpp", ".cc", ".cxx")
 _INCLUDE = re.compile(r"^[ \t]*#[ \t]*include[ \t]*([<\"])([^>\"]+)", re.MULTILINE)
 #: Macros that these headers test. A package's other macros are defined after them, so that packages share them.
 _TESTED = re.compile(r"-[DU](?:_(?!_HIP_NO_HALF2_)|HIPBLAS|HIP_ENABLE|USE_ROCM|CUDA_HAS|TORCH_API|AT_PER|NDEBUG|SIMT_)")
@@ -161,7 +163,7 @@ def main(words: Sequence[str]) -> int:
     hipcc = os.environ["HIPPORT_HIPCC"]
     units = [Path(word) for word in words if word.endswith(_UNIT)]
     if not units:
-        return subprocess.run([hipcc, *words], check=False).returncode
+        return of_host(hipcc, words)
     if "--cuda-host-only" in words and "HIPPORT_NO_HOST" in os.environ:
         for place in compiled.written_by(words):
             Path(words[place]).touch()
@@ -176,6 +178,17 @@ def main(words: Sequence[str]) -> int:
     sys.stdout.write(done.stdout)
     sys.stderr.write(done.stderr)
     return done.returncode
+
+
+def of_host(hipcc: str, words: Sequence[str]) -> int:
+    """Run hipcc for units of C++, or to link."""
+    if "-c" in words and any(word.endswith(_OF_HOST) for word in words):
+        done = _run([hipcc, f"-I{_LIGHT}", *words, "-O0", "-g0"])
+        if done.returncode == 0:
+            sys.stdout.write(done.stdout)
+            sys.stderr.write(done.stderr)
+            return 0
+    return subprocess.run([hipcc, *words], check=False).returncode
 
 
 def run(hipcc: str, words: Sequence[str], units: Sequence[Path], _: Sequence[str]) -> subprocess.CompletedProcess[str]:

@@ -26,8 +26,8 @@ def find(source: SetupCfg, project: Project) -> Iterator[Finding]:
         said = changed(option, source[each.span].decode("utf-8", "replace").split(" #")[0])
         if said:
             message = (
-                f"{option} goes to CUDA's build and ROCm's alike: give it to the extension in setup.py, where "
-                f"torch.version.hip tells them apart. On ROCm: {'; '.join(said)}"
+                f"{option} applies to builds for CUDA and for ROCm: move it to the extension in setup.py, where "
+                f"torch.version.hip can choose. On ROCm: {'; '.join(said)}"
             )
             yield Finding(each.span, "option", message, (), Certainty.MANUAL)
 

@@ -32,7 +32,7 @@ from hipport_passes.build_files.build_scripts.cmake_trees import (
     MENTIONS,
     PUT_HERE,
     TORCH,
-    Facts,
+    ScriptFacts,
     Tree,
     decided,
     elsewhere,
@@ -117,7 +117,7 @@ def _asked_for(source: CMake, command: CMakeCommand) -> Sequence[Argument]:
     return command.arguments[1:]
 
 
-def _active(said: Facts) -> bool:
+def _active(said: ScriptFacts) -> bool:
     """Return whether a script builds something with CUDA."""
     return said.language or said.find_cuda or said.find_toolkit or bool(said.links)
 

@@ -126,7 +126,7 @@ def find(source: Python, project: Project) -> Iterator[Finding]:
     text = _LINES.replace("import os\n\n", "", 1) if _HAS_OS.search(source.text) else _LINES
     lines = hipify_lines.edit(source, text.format(named=named))
     if lines is None:
-        advice = "name them among the sources, or add their folders to the include folders"
+        advice = "add them to the sources, or their folders to the include folders"
         yield Finding(Span(*builds.span()), "behind", f"{said}; {advice}", certainty=Certainty.MANUAL)
     else:
         yield Finding(lines[0], "behind", said, (lines[1],))

@@ -19,7 +19,7 @@ from hipport.core.finding import Certainty, Finding
 from hipport.core.tables import load, one_of
 from hipport.engine.pipeline import Pass
 from hipport.program.project import Project
-from hipport.syntax.enclosing import Block, answered
+from hipport.syntax.enclosing import EnclosingBlock, answered
 from hipport.syntax.make import Makefile, MakeLine
 from hipport.syntax.shell import commands_in
 from hipport_passes.build_files import nvidia_tools, shell_builds
@@ -123,7 +123,7 @@ def find(source: Makefile, project: Project) -> Iterator[Finding]:
     yield from _run_in_recipes(source, project)
     option = _option(source, project)
     if ported and option is not None:
-        message = "the lines that choose between HIP and CUDA are lost, perhaps in a merge: put back"
+        message = "the lines that choose between HIP and CUDA are missing, perhaps since a merge: restored"
         yield Finding(Span(0, 0), "option", message, (option,))
         option = None
     for stretch in chosen:
@@ -157,7 +157,7 @@ def _begin(source: Makefile, command: Span) -> int:
 def _for_hip(source: Makefile, line: MakeLine) -> bool:
     """Return whether a line exists for HIP alone, perhaps from an earlier run, so that its rest is a person's."""
 
-    def of(block: Block[MakeLine]) -> bool | None:
+    def of(block: EnclosingBlock[MakeLine]) -> bool | None:
         first, alone = block.first, block.before is None
         return True if (first.kind == "ifeq") == alone and _USES_HIP.search(source[first.span]) else None
 
@@ -167,10 +167,10 @@ def _for_hip(source: Makefile, line: MakeLine) -> bool:
 def _decided(source: Makefile, line: MakeLine) -> bool:
     """Return whether the place of a line already implies that the build is not for CUDA, or not for HIP."""
 
-    def asks(block: Block[MakeLine]) -> bool | None:
+    def asks(block: EnclosingBlock[MakeLine]) -> bool | None:
         return True if b"USE_HIP" in source[block.part.span] else None
 
-    def on_windows(block: Block[MakeLine]) -> bool | None:
+    def on_windows(block: EnclosingBlock[MakeLine]) -> bool | None:
         first, alone = block.first, block.before is None
         return True if (first.kind == "ifneq") == (not alone) and b"Windows_NT" in source[first.span] else None
 
@@ -181,9 +181,9 @@ def _decided(source: Makefile, line: MakeLine) -> bool:
 class _Answers(NamedTuple):
     """Facts about the conditionals of a makefile."""
 
-    for_hip: dict[Block[MakeLine], bool | None]
-    asks: dict[Block[MakeLine], bool | None]
-    on_windows: dict[Block[MakeLine], bool | None]
+    for_hip: dict[EnclosingBlock[MakeLine], bool | None]
+    asks: dict[EnclosingBlock[MakeLine], bool | None]
+    on_windows: dict[EnclosingBlock[MakeLine], bool | None]
 
 
 def _answers(source: Makefile) -> _Answers:
@@ -258,7 +258,8 @@ class _Script(MakefileFlags):
             message = "make stops here without nvcc, which ROCm does not have: put ifneq ($(USE_HIP),1) around it"
             self._report(line.span, "probe", message)
         if line.kind in ("define", "rule") and _CALLED.search(text) and not _ECHO.match(text):
-            self._report(line.span, "nvcc", "nvcc is called here in a form that hipport does not rewrite")
+            message = "this calls nvcc in a form that hipport does not rewrite; write the call of hipcc by hand"
+            self._report(line.span, "nvcc", message)
         return None
 
     def _read_by_nvcc(self, line: MakeLine) -> Span | None:

@@ -182,7 +182,8 @@ def _flag(flags: Sequence[str], i: int, torch: bool, of: str, rocm: tuple[int, i
             stop, value, missing = i + 2, flags[i + 1], False
         if row.value == "listed" and value not in row.by:
             continue
-        hip, why = (None, "its value does not follow it") if missing else _hip(row, name, value, torch, rocm, shell)
+        unread = (None, "its value is not the next flag; change it by hand")
+        hip, why = unread if missing else _hip(row, name, value, torch, rocm, shell)
         given = tuple(flags[i:stop])
         if row.hip == ("{values}",) and value.startswith("/"):
             # This option is for Microsoft's compiler, which hipcc does not use.
@@ -216,7 +217,7 @@ def _hip(
         # `-Wall,-DSIZE=$(SIZE)`: a part whose beginning is literal is one flag, if no comma is inserted into it.
         parted = parted or (shell and all(HOLE not in part or _BEGUN.fullmatch(part) for part in value.split(",")))
         if value != HOLE and HOLE in value and not parted and ("," in value or value[0] in f"{HOLE}'\""):
-            return None, "the flags that it passes on are put together when the build runs"
+            return None, "its flags are known only when the build runs; write them for hipcc by hand"
         return translate(_unquoted(value), torch=torch, rocm=rocm).kept, row.why
     older = {flag: spelled for flag, since, spelled in row.before if rocm < since}
     return tuple(older.get(flag, flag).replace("{name}", name).replace("{value}", value) for flag in hip), row.why

@@ -40,7 +40,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
             continue
         if source.ported(start):
             continue
-        message = "clang takes a deduction guide without attributes for the host only: this one is for both"
+        message = "clang treats a deduction guide without attributes as host-only: this one becomes __host__ __device__"
         yield Finding(Span(*match.span("name")), "guide", message, (Edit(Span(start, start), _ATTRIBUTES),))
 
 

@@ -227,7 +227,7 @@ def _shape(source: Cpp, launch: WrittenLaunch, delimiter: bytes) -> str:
     if _COMMENT.search(around):
         return "it contains a comment"
     if b">>>" in inside:
-        return "its configuration has >>> in it"
+        return "its configuration contains >>>"
     cuts = _commas(inside)
     if cuts is None or len(cuts) != len(launch.configuration) - 1:
         return "its configuration has <, > or commas that are neither brackets nor ends of the grid or the block"

@@ -44,7 +44,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         if name not in summed or source.ported(device):
             continue
         what = name.decode(errors="replace")
-        message = f"hipCUB makes a {what} on the host to start a sum: its constructor is for both"
+        message = f"hipCUB makes a {what} on the host to start a sum: its constructor becomes __host__ __device__"
         certainty = Certainty.SAFE
         if name in worked_out:
             message += "; assumes that the constructor has the same meaning there"

@@ -162,8 +162,8 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
             if _narrows(found.number, target):
                 point = source.include_point
                 message = (
-                    f"{text.decode(errors='replace')} is narrowed in braces, which clang refuses and nvcc only "
-                    "warns of: allowed here, as with nvcc"
+                    f"{text.decode(errors='replace')} is narrowed in braces, which clang rejects and nvcc only warns "
+                    "about: clang is told to accept it"
                 )
                 yield Finding(span, "braces", message, (Edit(Span(point, point), _PRAGMA + source.newline),))
                 return

@@ -37,7 +37,10 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
             continue
         name = source[span].decode()
         edits = (Edit(Span(span.start, span.start), b"("), Edit(Span(span.end, span.end), b")"))
-        message = f"PyTorch's hipify makes it ::{name[5:]}, which host C++ does not have, and this header is for both"
+        message = (
+            f"PyTorch's hipify makes it ::{name[5:]}, which host C++ does not have, and host code includes this header "
+            "too"
+        )
         yield Finding(span, "hipify", message, edits)
 
 

@@ -73,8 +73,10 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         need, header = include(source, project, "unevaluated.h")
         edits = (Edit(Span(start, span.end), b"hipport::" + name), *((need,) if need else ()))
         kind = "declval" if name == b"declval" else "concept"
+        what = "is" if name == b"declval" else "uses"
         message = (
-            f"std::{name.decode()} is a host function, which clang does not let device code name: hipport's is for both"
+            f"std::{name.decode()} {what} a host function, which clang does not let device code name: hipport's is for "
+            "host and device"
         )
         yield Finding(Span(start, span.end), kind, message, edits, creates=with_included_headers(header))
 

@@ -71,7 +71,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         sizes = _NAME.finditer(code, array.sizes.start, array.sizes.end)
         if not any(_is_variable(source, project, word, at) for word in sizes):
             continue
-        said = f"{source[array.name].decode()}: clang takes no initializer for an array of variable length"
+        said = f"{source[array.name].decode()}: clang accepts no initializer for an array of variable length"
         end = source.closing(array.opening) if code[array.opening : array.opening + 1] == b"{" else None
         zero = end is not None and _ZERO.fullmatch(code, array.opening + 1, end) is not None
         # If the elements are pointers, `const` belongs to their targets.

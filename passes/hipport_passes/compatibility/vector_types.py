@@ -164,7 +164,7 @@ def _operators(source: Cpp, project: Project) -> Iterator[Finding]:
         what = f"{', '.join(names)}: {('it is' if len(names) == 1 else 'they are')} left to HIP"
         yield Finding(header, "operator", f"HIP has the same {what}", edits)
     for stretch, opening in since.items():
-        message = "an earlier run left it to HIP, and code was added since: HIP gets it again"
+        message = "an earlier run left it to HIP, and code was added since: it is left to HIP again"
         yield Finding(Span(stretch.start, stretch.start), "operator", message, opening)
 
 

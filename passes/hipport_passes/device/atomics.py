@@ -110,7 +110,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
                 yield Finding(span, "overload", message, (need,), creates=(header,))
         if span.start in of_host:
             why, instead = load(_TABLE)["shared"]["why"], load(_TABLE)["shared"]["instead"]
-            message = f"{name.decode()}: {why} (it is allocated {of_host[span.start]}); {instead}"
+            message = f"{name.decode()}: {why} (allocated {of_host[span.start]}); {instead}"
             yield Finding(span, "host_memory", message, certainty=Certainty.MANUAL)
 
 
@@ -315,7 +315,7 @@ def _collisions(source: Cpp, project: Project) -> Iterator[Finding]:
     spans = [Span(each.start, each.end) for each in every]
     again = dict(opened(source, spans, spans))
     for stretch, edits in again.items():
-        message = "an earlier run left it to HIP, and code was added since: HIP gets it again"
+        message = "an earlier run left it to HIP, and code was added since: it is left to HIP again"
         yield Finding(Span(stretch.start, stretch.start), "defined_twice", message, edits)
     twice = [each for each in every if within(each.start, tuple(again)) or not _unseen(source, each.span.start)]
     for each in twice:

@@ -72,8 +72,7 @@ _SUBSCRIPT = re.compile(rb"[\w)\]]\s*\[\s*\Z")
 _SUBSCRIPT_END = re.compile(rb"\s*(?:-\s*\d+\s*)?\]")
 _TURNED = {b"<": b">", b">": b"<", b"<=": b">=", b">=": b"<="}
 _ADVICE = (
-    "on AMD the number counts differently, gfx90a 9.0, gfx942 9.4, gfx1100 11.0: ask gcnArchName, or for the "
-    "feature itself"
+    "AMD numbers GPUs differently (gfx90a is 9.0, gfx942 9.4, gfx1100 11.0); test gcnArchName, or the feature itself"
 )
 
 
@@ -91,17 +90,17 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         missing = [each for each in gone if floor is not None and each.capability[0] == floor]
         if missing:
             message = (
-                f"{what} chooses code here that AMD lacks, by a number that AMD GPUs meet by accident: "
-                f"{missing[0]}; ask for AMD before it, or port that code"
+                f"{what} selects code here that AMD lacks, and AMD GPUs pass this test by accident: {missing[0]}; test "
+                "for AMD first, or port that code"
             )
             yield Finding(span, "missing_code", message, certainty=Certainty.MANUAL)
         elif _decides(code, end, before):
             yield Finding(span, "decision", f"{what} decides here: {_ADVICE}", certainty=Certainty.MANUAL)
         elif _NAMES_ARCHITECTURE.search(source.text, *_statement(code, span.start)):
-            message = f"makes the name of an NVIDIA architecture from {what}; on AMD it is gcnArchName"
+            message = f"this makes the name of an NVIDIA architecture from {what}; use gcnArchName on AMD"
             yield Finding(span, "arch_name", message, certainty=Certainty.MANUAL)
         elif called := _handed_on(source, project, span, end):
-            message = f"{what} is handed on to {called.decode()}, into which it could not be followed: {_ADVICE}"
+            message = f"{what} is passed to {called.decode()}, where hipport could not follow it: {_ADVICE}"
             yield Finding(span, "not_followed", message, certainty=Certainty.MANUAL)
 
 

@@ -145,8 +145,8 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
 
 def _together(source: Cpp) -> tuple[Ground, ...]:
     """Return the ground for hipport's groups meaning the same; `explain` gives more about each call."""
-    claim = "the lanes of each group make its calls together"
-    reason = "no lanes of one group can make two calls apart, in all files that belong together"
+    claim = "the lanes of each group reach its collectives together"
+    reason = "no lanes of one group can reach different calls, in any connected file"
     return (Ground(claim, Scope.GROUP, reason, *grounds.place(source, 0)),)
 
 
@@ -169,7 +169,8 @@ def _left_apart(source: Cpp, project: Project) -> Iterator[Finding]:
     """Report the calls of HIP's groups that lanes may make separately."""
     for span, why, ground in _apart(source, project):
         message = (
-            f"lanes of a group do not wait for each other on AMD: make sure that {why}, or take the call out of it"
+            f"lanes of a group do not wait for each other on AMD: make sure that {why}, or move the call out of the "
+            "branch or loop"
             f"{missing((ground,))}"
         )
         yield Finding(span, "apart", message, certainty=Certainty.MANUAL, proof=(ground,))

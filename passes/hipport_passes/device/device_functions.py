@@ -69,7 +69,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
             continue
         certainty = Certainty.SAFE
         if not called:
-            message += "; assumes that the code it is passed to calls it, and declares no such name"
+            message += "; assumes that the code which receives it calls it, and declares no such name"
             certainty = Certainty.REVIEW
         edits = (edit, *((need,) if need else ()))
         yield Finding(span, "helper", message, edits, certainty, creates=headers)

@@ -53,11 +53,11 @@ _BYTE = re.compile(rb"(?:\.|->)\s*__x\b")
 _LIMIT = re.compile(rb"(?i)max|quant|scale|limit|clamp|range|inf\b")
 _INCLUDE = {f"c10/util/{name}.h": f"c10/util/{other}.h" for name, other in TABLE["torch"].items()}
 _ENDS = re.compile(rb"[;{}]")
-GREATEST = "448 is OCP's greatest E4M3; the greatest of FNUZ, which {archs} {have}, is 240"
-_INFINITY = "assumes that no infinity is converted: these GPUs make NaN of it, and CUDA the greatest number"
+GREATEST = "the largest E4M3 number is 448 in OCP's format, and 240 in FNUZ, which {archs} {have}"
+_INFINITY = "assumes that no infinity is converted: these GPUs make it NaN, and CUDA makes it the largest number"
 _FNUZ = (
     "{archs} {have} FNUZ numbers only: E4M3 reaches 240 instead of 448, and bytes stand for other numbers; assumes "
-    "that its values come from nowhere else (in values from a checkpoint, 0x80 becomes 0 and the scale doubles)"
+    "that all its values are made by this program (in values from a checkpoint, 0x80 becomes 0 and the scale doubles)"
 )
 
 
@@ -149,7 +149,7 @@ def _types(source: Cpp, project: Project, has: Formats) -> Iterator[Finding]:
     release = TABLE["since"][has.shared]
     if any(each.decode() in TABLE["names"] for _, each in uses) and project.target.rocm < _release(release):
         new = _new(name, has.shared)
-        message = f"{name.decode()}: {new} came with ROCm {release}; give --rocm {release}, or do without it"
+        message = f"{name.decode()}: {new} is new in ROCm {release}; pass --rocm {release}, or do without it"
         yield Finding(first, "too_new", message, certainty=Certainty.MANUAL)
         return
     edits = [Edit(span, _new(each, has.shared).encode()) for span, each in uses]

@@ -81,7 +81,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         if name.decode() in load(_TABLE)["review"]["names"].split():
             message, certainty = f"{message}: {load(_TABLE)['review']['why']}", Certainty.REVIEW
         if not _CALL.match(source.code, span.end):
-            message += "; assumes that the code it is passed to calls it, and declares no such name"
+            message += "; assumes that the code which receives it calls it, and declares no such name"
             certainty = Certainty.REVIEW
         yield Finding(
             span, "half", message, (Edit(span, helper), *((need,) if need else ())), certainty, creates=(header,)
@@ -130,7 +130,8 @@ def _converted(source: Cpp) -> Iterator[Finding]:
             continue
         span = Span(*match.span("value"))
         edits = (Edit(Span(span.start, span.start), b"static_cast<float>("), Edit(Span(span.end, span.end), b")"))
-        message = f"{source[span].decode()}: a cast between half and bfloat16 goes through float, which has all values"
+        said = source[span].decode()
+        message = f"{said}: a cast between half and bfloat16 goes through float, which represents both exactly"
         yield Finding(Span(*match.span()), "cast", message, edits)
 
 

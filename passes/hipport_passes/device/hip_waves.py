@@ -54,7 +54,7 @@ _CONSTANT = re.compile(
 _OPENS, _CLOSES = re.compile(rb"\w\s*<(?![<=])[^;(){}<>=]*\Z"), re.compile(rb"[^;(){}<>=?:|]*>(?!=)")
 _DEVICE = re.compile(rb"\b(?:__device__|__global__|C10_DEVICE|C10_HOST_DEVICE)\b")
 _DEVICE_ALONE = re.compile(rb"\b(?:__device__|C10_DEVICE)\b")
-_OTHERS = "GPUs of the families gfx10, gfx11 and gfx12 have 32"
+_OTHERS = "GPUs of gfx10, gfx11 or gfx12, which have 32 lanes"
 
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
@@ -70,8 +70,8 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
             yield Finding(
                 Span(match.start("name"), match.end("value")),
                 "fixed",
-                f"{match['name'].decode()} is 64 for AMD, and {_OTHERS}, which are among the targets: choose it by the "
-                "GPU, in device code by warpSize, on the host by asking the device",
+                f"{match['name'].decode()} is 64 for AMD, but the targets include {_OTHERS}: use warpSize in device "
+                "code, and ask the device on the host",
                 certainty=Certainty.MANUAL,
             )
     component = project.component(source)
@@ -85,8 +85,8 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
                 yield Finding(
                     span,
                     "fixed",
-                    f"{function.name.decode()} needs 64 lanes because of `{said}`, and {_OTHERS}, which are among "
-                    "the targets: count by warpSize",
+                    f"{function.name.decode()} needs 64 lanes because of `{said}`, but the targets include {_OTHERS}: "
+                    "count by warpSize",
                     certainty=Certainty.MANUAL,
                 )
                 break

@@ -50,7 +50,7 @@ _CLASS = re.compile(rb"\b(?:struct|class)\s+(?:\w+\s+)?(\w+)\s*(?:final\s*)?(?::
 _OPERATOR_NEW = re.compile(rb"\boperator\s+new\b")
 
 
-class Origin(NamedTuple):
+class MemoryOrigin(NamedTuple):
     """The allocation of a pointer: the name of the allocating function, and its place."""
 
     name: bytes
@@ -58,13 +58,13 @@ class Origin(NamedTuple):
     offset: int
 
 
-def shared_in(source: Cpp, project: Project) -> dict[Place, Origin]:
+def shared_in(source: Cpp, project: Project) -> dict[Place, MemoryOrigin]:
     """Return the places of pointers to such memory in a file's component, from all units of its program."""
     component = project.component(source)
     return project.fact(_across).get(component[0].path) or component.fact(shared)
 
 
-def _across(project: Project) -> dict[PurePath, dict[Place, Origin]]:
+def _across(project: Project) -> dict[PurePath, dict[Place, MemoryOrigin]]:
     """Return the places by the first files of components, for components that receive values from elsewhere."""
     components = {
         component[0].path: component
@@ -75,7 +75,7 @@ def _across(project: Project) -> dict[PurePath, dict[Place, Origin]]:
     programs: dict[object, list[Component]] = {}
     for path, component in components.items():
         programs.setdefault(project.includes.program(path) or path.parent, []).append(component)
-    found: dict[PurePath, dict[Place, Origin]] = {}
+    found: dict[PurePath, dict[Place, MemoryOrigin]] = {}
     for program, members in programs.items():
         given = _from_python(project, members) if isinstance(program, str) or len(programs) == 1 else {}
         places = {each[0].path: each.fact(shared) for each in members}
@@ -102,7 +102,7 @@ def _across(project: Project) -> dict[PurePath, dict[Place, Origin]]:
     return found
 
 
-def _handed_on(component: Component, places: Mapping[Place, Origin]) -> Iterator[Place]:
+def _handed_on(component: Component, places: Mapping[Place, MemoryOrigin]) -> Iterator[Place]:
     """Yield the arguments of functions whose bodies are not among the files."""
     own = component.fact(_defined) if places else frozenset()
     return (place for place in places if place[0] == "parameter" and place[1] not in own)
@@ -120,7 +120,7 @@ def _has_main_of(project: Project, source: Source) -> bool:
     return isinstance(source, Cpp) and project.component(source).fact(_has_main)
 
 
-def _from_python(project: Project, components: Sequence[Component]) -> dict[Place, Origin]:
+def _from_python(project: Project, components: Sequence[Component]) -> dict[Place, MemoryOrigin]:
     """Return the arguments that Python passes to functions, by their names in C++."""
     if not any(isinstance(each, Python) and b"pin_memory" in each.text for each in project.sources):
         return {}
@@ -136,7 +136,7 @@ def _from_python(project: Project, components: Sequence[Component]) -> dict[Plac
             if name is not None and to is not None:
                 bound.setdefault(name[1], set()).add(to[1])
     return {
-        ("parameter", of, given.parameter): Origin(given.name, source, given.offset)
+        ("parameter", of, given.parameter): MemoryOrigin(given.name, source, given.offset)
         for source in project.sources
         if isinstance(source, Python) and b"pin_memory" in source.text
         for given in source.fact(pinned)
@@ -144,12 +144,12 @@ def _from_python(project: Project, components: Sequence[Component]) -> dict[Plac
     }
 
 
-def shared(component: Component) -> dict[Place, Origin]:
+def shared(component: Component) -> dict[Place, MemoryOrigin]:
     """Return the places of the program's pointers to such memory, with their origins."""
     files = [each for each in component if isinstance(each, Cpp)]
     if not any(_mentions(each) for each in files):
         return {}
-    start: dict[Place, Origin] = {}
+    start: dict[Place, MemoryOrigin] = {}
     for each in files:
         for place, origin in _sources(each):
             # An allocation that is recognized by the function's name counts only if its body is not in the files.
@@ -172,26 +172,26 @@ def _mentions(source: Cpp) -> bool:
     return held or bool(source.matched(_OF_HOST) or source.matched(_BY_NAME))
 
 
-def _sources(source: Cpp) -> Iterator[tuple[Place, Origin]]:
+def _sources(source: Cpp) -> Iterator[tuple[Place, MemoryOrigin]]:
     """Yield the allocations of such memory in a file, with the places that hold their pointers."""
     if not _mentions(source) and not _OPERATOR_NEW.search(source.code):
         return
     code, known = source.code, ways(source)
     for match in _MANAGED.finditer(code) if b"__managed__" in source.words else ():
-        yield ("variable", match[1], 0), Origin(b"__managed__", source, match.start(1))
+        yield ("variable", match[1], 0), MemoryOrigin(b"__managed__", source, match.start(1))
     for match in _UNIVERSAL.finditer(code):
         for place in known.target(function_at(source, match.start()), match[2]):
-            yield place, Origin(match[1], source, match.start())
+            yield place, MemoryOrigin(match[1], source, match.start())
     yield from _tensors(source)
     for name, offset in _managed_classes(source):
-        yield ("class", name, 0), Origin(b"operator new", source, offset)
+        yield ("class", name, 0), MemoryOrigin(b"operator new", source, offset)
     for match in _ALLOCATION.finditer(code):
         function, given = function_at(source, match.start()), known.arguments(match.end() - 1)
         if given:
             registers = match[1].endswith(b"Register")
             places = [*known.roots(function, given[0])] if registers else known.target(function, given[0])
             for place in places:
-                yield place, Origin(match[1], source, match.start())
+                yield place, MemoryOrigin(match[1], source, match.start())
     allocating = dict(_macros(source))
     for match in CALL.finditer(code):
         name = match[1]
@@ -199,17 +199,17 @@ def _sources(source: Cpp) -> Iterator[tuple[Place, Origin]]:
         if index is not None:
             given = known.arguments(match.end() - 1)
             for place in known.target(function_at(source, match.start()), given[index]) if index < len(given) else ():
-                yield place, Origin(name, source, match.start())
+                yield place, MemoryOrigin(name, source, match.start())
         elif _BY_NAME.fullmatch(name) and not _OF_HOST.fullmatch(name) and name not in NO_CALL:
-            yield ("result", name, 0), Origin(name, source, match.start())
+            yield ("result", name, 0), MemoryOrigin(name, source, match.start())
 
 
-def _tensors(source: Cpp) -> Iterator[tuple[Place, Origin]]:
+def _tensors(source: Cpp) -> Iterator[tuple[Place, MemoryOrigin]]:
     """Yield the tensors that PyTorch makes with the option: the option itself, or a variable that holds it."""
     code, known = source.code, ways(source)
-    options: dict[tuple[int, bytes], Origin] = {}
+    options: dict[tuple[int, bytes], MemoryOrigin] = {}
 
-    def put(at: int, origin: Origin) -> Iterator[tuple[Place, Origin]]:
+    def put(at: int, origin: MemoryOrigin) -> Iterator[tuple[Place, MemoryOrigin]]:
         function = function_at(source, at)
         match = _STATEMENT.search(code, max(0, at - _LONGEST), at)
         if match is None or function is None:
@@ -223,7 +223,7 @@ def _tensors(source: Cpp) -> Iterator[tuple[Place, Origin]]:
             options[function.body.start_byte, match["target"]] = origin
 
     for match in _OPTION.finditer(code) if b"pinned_memory" in source.words else ():
-        yield from put(match.start(), Origin(b"pinned_memory", source, match.start()))
+        yield from put(match.start(), MemoryOrigin(b"pinned_memory", source, match.start()))
     for (start, name), origin in list(options.items()):
         end = (source.closing(start) if code[start : start + 1] == b"{" else None) or len(code)
         for match in re.finditer(rb"[,(]\s*" + name + rb"\s*(?=[,)])", code[start:end]):

@@ -48,7 +48,7 @@ from hipport_passes.device.ptx.operations import TABLE, Untranslated, expanded
 from hipport_passes.device.ptx.pasted_keyword import pasted_keywords
 from hipport_passes.device.ptx.ptx_assembly import Unparsed, opcodes, parse
 from hipport_passes.device.ptx.statements import Statement, Unreadable, statements
-from hipport_passes.device.ptx.translate import Place, Translation, translate
+from hipport_passes.device.ptx.translate import PtxPlace, Translation, translate
 from hipport_passes.device.ptx.written_out import TOGETHER, WrittenAsm, WrittenOut, written_out
 from hipport_passes.device.written_out_macros import mark
 
@@ -202,7 +202,7 @@ def _find(source: Cpp, project: Project) -> Iterator[Finding]:
 def _pasted(source: Cpp) -> Iterator[Finding]:
     for span in pasted_keywords(source) if isinstance(source, Cuda) else ():
         said = source[span].decode(errors="replace")
-        message = f"{said}: this is the word asm, but hipport does not rewrite statements that begin so: write asm"
+        message = f"{said}: it makes the word asm, and hipport does not rewrite such statements; write asm itself"
         yield Finding(span, "unreadable", message, certainty=Certainty.MANUAL)
 
 
@@ -385,7 +385,7 @@ def _translated(source: Cpp, project: Project, statement: Statement) -> Finding:
     try:
         outputs, inputs = statement.outputs, statement.inputs
         program = parse(template.text, [operand.name for operand in (*outputs, *inputs)])
-        place = Place(
+        place = PtxPlace(
             statement.parameters,
             in_macro=statement.macro is not None,
             is_pointer=lambda text: _is_pointer_at(source, statement.span.start, text),

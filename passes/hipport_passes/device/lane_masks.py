@@ -134,7 +134,7 @@ def _full(source: Cpp, project: Project) -> Iterator[Finding]:
 
 
 def _full_mask(source: Cpp, span: Span, text: bytes) -> Finding:
-    reason = f"CUDA's masks have 32 bits, and of {grounds.quoted(text)} these are all set"
+    reason = f"CUDA's masks have 32 bits, all of which are set in {grounds.quoted(text)}"
     where = grounds.place(source, span.start)
     return Finding(
         span,

@@ -49,7 +49,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
                 Edit(Span(braces.start, braces.start + 1), b"dim3("),
                 Edit(Span(braces.end - 1, braces.end), b")"),
             )
-            yield Finding(braces, "braces", "{…} → dim3(…), because clang takes no braces there", inside)
+            yield Finding(braces, "braces", "{…} → dim3(…), because clang accepts no braces there", inside)
         if len(opening) == 3 and len(closing) == 3:
             continue
         brackets = [(opening, b"<<<"), (closing, b">>>")]

@@ -203,8 +203,8 @@ def chosen_by_capability(source: Cpp, project: Project, place: Span) -> str:
         where = known.get(each.capability) or known.get((each.capability[0], None))
         if each.path == source.path and place.start <= each.offset < place.end and where:
             return (
-                f"; it leaves a function with nothing to do, and {where} chooses that function by a capability, "
-                "which AMD's GPUs meet by accident"
+                f"; without this code a function does nothing, and {where} selects that function by a compute "
+                "capability, a test that AMD GPUs pass by accident"
             )
     return ""
 

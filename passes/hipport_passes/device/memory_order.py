@@ -77,8 +77,8 @@ def _waits(source: Cpp, project: Project) -> Iterator[Finding]:
                 if alone:
                     edits.append(Edit(Span(loop.start_byte, loop.start_byte), b"{ "))
                 message = (
-                    f"__threadfence() after the wait: assumes that {data.decode()} is loaded as it was when the "
-                    "flag was set; make sure that a fence stands before the flag is set too"
+                    f"__threadfence() after the wait: assumes that {data.decode()} must have the value that it had "
+                    "when the flag was set; make sure that a fence precedes the store of the flag, too"
                 )
                 head = loop.child_by_field_name("condition")
                 end = loop.end_byte if head is None or loop.type == "do_statement" else head.end_byte

@@ -113,7 +113,8 @@ def _clamp(function: Function, call: Node) -> Iterator[Finding]:
             b" ".join(text.split()).decode("utf-8", "replace") for text in (clamped, function.text(difference))
         )
         why = (
-            f"`{said}` under its own condition: {_COMPILER} assumes that it is true everywhere and drops other clamps "
+            f"`{said}` under its own condition: {_COMPILER} assumes that the condition is true everywhere and drops "
+            "other clamps "
             "of the same number in the kernel"
         )
         span = Span(difference.start_byte, difference.end_byte)
@@ -284,7 +285,7 @@ def _sign(function: Function, node: Node) -> Iterator[Finding]:
         new = x + b" = " + new + b";"
     shown, said = x.decode("utf-8", "replace"), number.decode()
     message = (
-        f"OR puts in the sign of `{shown}`, and {_COMPILER} makes unsigned dot products of that: assumes that "
+        f"OR extends the sign of `{shown}`, and {_COMPILER} compiles that to unsigned dot products: assumes that "
         f"`{shown}` has no bit above {said} → ({shown} ^ {said}) - {said}"
     )
     if _has_comment(function, node):
@@ -316,7 +317,7 @@ def _sign_otherwise(function: Function, node: Node) -> Iterator[Finding]:
         return
     shown, number = x.decode("utf-8", "replace"), f"{bit:#x}"
     message = (
-        f"a condition puts in the sign of `{shown}`, and {_COMPILER} makes unsigned dot products of that: write "
+        f"a condition extends the sign of `{shown}`, and {_COMPILER} compiles that to unsigned dot products: write "
         f"({shown} ^ {number}) - {number}, if it has no bit above that, or convert it to a signed type of its size"
     )
     yield Finding(Span(node.start_byte, node.end_byte), "sign", message, certainty=Certainty.MANUAL)

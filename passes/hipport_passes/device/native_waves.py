@@ -83,7 +83,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
     for function, places in plan.mixed.items():
         if function.source is source:
             message = (
-                f"{function.name.decode()} has whole wavefronts from an earlier run, and warps of 32 lanes since: "
+                f"{function.name.decode()} was ported to whole wavefronts, and now has warps of 32 lanes too: "
                 f"{'; '.join(places)}: restore CUDA's version of the function, and port it again"
             )
             yield Finding(_name_span(function), "mixed", message, certainty=Certainty.MANUAL)
@@ -254,7 +254,7 @@ def _parted(device: Iterable[Function], by_name: dict[bytes, list[Function]]) ->
     for function, name in lost(device, by_name):
         yield function, f"{name}, which an earlier run made for whole wavefronts, is gone but called here: {again}"
     for function, name in changed(device, by_name):
-        was = f"{name} has changed since an earlier run made this from it for whole wavefronts"
+        was = f"{name} has changed since an earlier run made this version of it for whole wavefronts"
         yield function, f"{was}: copy the change, or {again}"
 
 

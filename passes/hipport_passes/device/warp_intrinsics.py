@@ -112,7 +112,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
             assumes = outside
         proof = _proof(source, project, span, name, apart.get(span.start))
         if assumes and not missing(proof):
-            reason = "the lanes of its mask are no group of which a distance may not lead out"
+            reason = "the distance may lead out of the lanes of its mask"
             outside_it = Ground(assumes, Scope.GROUP, reason, *grounds.place(source, span.start), proven=False)
             proof = (outside_it, *proof)
         if assumes:
@@ -128,7 +128,7 @@ def _proof(source: Cpp, project: Project, span: Span, name: bytes, apart: Meetin
     """Return the grounds for the helper meaning the same: how lanes reach it, and for which lanes it waits."""
     kernels = Kernels.of(project)
     if not name.endswith(_WAITING):
-        claim = "it is among the lanes that are here, and waits for no others"
+        claim = "it acts on the active lanes, and waits for no others"
         return (Ground(claim, Scope.GROUP, f"{name.decode()} has no mask", *grounds.place(source, span.start)),)
     if apart is not None:
         return (grounds.parted(kernels, source, span.start, apart, LANES, _TOGETHER),)
@@ -157,7 +157,7 @@ def _of_mask(source: Cpp, project: Project, span: Span, name: bytes) -> Iterator
         return
     lanes = (number & _ALL).bit_count()
     which = "all lanes of a warp" if lanes == LANES else f"{lanes} lane{'s' * (lanes != 1)} of a warp"
-    claim = f"it waits for {which}, but for those that have exited"
+    claim = f"it waits for {which}, except those that have exited"
     yield Ground(claim, Scope.WARP if lanes == LANES else Scope.GROUP, f"its mask is {said}", *at)
 
 
@@ -272,9 +272,9 @@ def assumption(source: Cpp, project: Project, meeting: Meeting, offset: int, whi
     if meeting.kind == "turn":
         return f"{together} (in the same iteration of the loop)"
     if meeting.kind == "far":
-        return f"{together} (which was not followed through so many calls and conditions)"
+        return f"{together} (there are too many calls and conditions to follow)"
     if meeting.other == (source.path, offset):
-        return f"{together} (not through different branches at a time)"
+        return f"{together} (not from different branches at different times)"
     other = project.by_path[meeting.other.path]
     line = other.first.position(other.origin(Span(meeting.other.offset, meeting.other.offset + 1)).start)[0]
     where = f"line {line}" if other.path == source.path else f"{other.path.as_posix()}, line {line}"

@@ -95,12 +95,12 @@ _NOT_SEEN = (
     "hipport::warp_size"
 )
 _BY_POINTER = (
-    "who reads the member warpSize by this gets the wavefront's size, 64 on gfx9: if it means the program's warps, "
-    "which have 32 lanes, write hipport::warp_size instead"
+    "code that reads the member warpSize through this pointer gets the wavefront's size, 64 on gfx9: if that code "
+    "means the program's warps, which have 32 lanes, write hipport::warp_size there"
 )
 _USED_BY_BOTH = (
-    "warpSize is the wavefront's for some functions that use this one, and 32 for others: take the number of lanes as "
-    "an argument, or write the function twice (hipport::warp_size is 32)"
+    "some callers need the wavefront's size here, and others 32: take the number of lanes as an argument, or write the "
+    "function twice (hipport::warp_size is 32)"
 )
 #: The edits that include hipport's header, and the header.
 _Helper: TypeAlias = tuple[tuple[Edit, ...], NewFile]

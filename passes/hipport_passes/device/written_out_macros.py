@@ -48,8 +48,8 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
     for span, name, given in source.fact(_given_types):
         if name not in gone and not any(name in file.fact(_defined) or given in file.fact(_types) for file in files):
             said = (
-                f"{name.decode()}: a macro that takes types of PTX, but that is not defined in the program, perhaps "
-                "since a merge; put its definition back, with upstream's text, and hipport writes this use out, too"
+                f"{name.decode()}: this macro takes PTX types, but the program does not define it, perhaps since a "
+                "merge; put its definition back, with upstream's text, and hipport writes this use out, too"
             )
             yield Finding(span, "nowhere", said, certainty=Certainty.MANUAL)
 

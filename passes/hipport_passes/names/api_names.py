@@ -172,8 +172,8 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
             continue  # `#define` and `#ifdef` lines would be invalid without the name.
         if row.hip and (made := _made(source, project, span, name, row)):
             message = (
-                f"{name.decode()}, of which a macro makes {made.decode()}: it is not renamed, because the macro "
-                "would make another name than the program has; rename both, or write out the macro's result"
+                f"{name.decode()}: a macro makes {made.decode()} of it, so hipport does not rename it: the macro would "
+                "then make a name that the program does not have; rename both, or write out the macro's result"
             )
             yield Finding(span, "made", message, certainty=Certainty.MANUAL)
         elif (row.hip is None and not row.calls) or row.since > project.target.rocm:
@@ -222,8 +222,8 @@ def _ambiguous(source: Cpp, span: Span, name: bytes, meant: tuple[bytes, ...]) -
     if meant != namespaces(source, span.start)[: len(meant)] and _CALL.match(source.code, span.end):
         where = b"::".join(meant).decode()
         message = (
-            f"{name.decode()} is CUDA's, or a name of {where} in the program, which is used without a qualifier; "
-            f"write {where}:: or :: in front of it"
+            f"{name.decode()} may be CUDA's or {where}'s, because it has no qualifier; write {where}:: or :: in front "
+            "of it"
         )
         yield Finding(span, "ambiguous", message, certainty=Certainty.MANUAL)
 
@@ -344,7 +344,7 @@ def _manual(span: Span, name: bytes, row: NameRow) -> Finding:
     return Finding(
         span,
         "too_new",
-        f"{name.decode()} ({row.hip} in HIP): it came with ROCm {release}; give --rocm {release}, or do without it",
+        f"{name.decode()} ({row.hip} in HIP): it is new in ROCm {release}; pass --rocm {release}, or do without it",
         certainty=Certainty.MANUAL,
     )
 

@@ -493,7 +493,10 @@ def _apart(source: Cpp, project: Project) -> Iterator[Finding]:
             continue  # For a block, as for a barrier, different iterations do not matter on AMD.
         of = "of a block" if lanes > WARP else "of a logical warp"
         why = assumption(source, project, meeting, offset, of)
-        message = f"lanes {of} do not wait for each other on AMD: make sure that {why}, or take the call out of it"
+        message = (
+            f"lanes {of} do not wait for each other on AMD: make sure that {why}, or move the call out of the branch "
+            "or loop"
+        )
         yield Finding(Span(offset, end.end()), "apart", message, certainty=Certainty.MANUAL)
 
 

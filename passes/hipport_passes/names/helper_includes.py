@@ -90,7 +90,7 @@ def _moved(source: Cpp, project: Project) -> Iterator[Finding]:
             continue
         path, file = placed(source, project, place.name)
         if path.strip(b'"') != each.path.encode() and not source.ported(each.directive.start):
-            message = f"{each.path} → {path.decode()[1:-1]}, where hipport's headers are for this file"
+            message = f"{each.path} → {path.decode()[1:-1]}, the folder of hipport's headers for this file"
             yield Finding(
                 each.target, "moved", message, (Edit(each.target, path),), creates=with_included_headers(file)
             )

@@ -85,7 +85,7 @@ def compared_release(source: Cpp, project: Project, span: Span, name: bytes) -> 
     message, certainty = f"{written} → {new.decode()}, for {where}, as for every {oldest}", Certainty.SAFE
     if name == b"__CUDA_ARCH__":
         message, certainty = (
-            f"{message}; assumes that code which is right for all of them is right for AMD",
+            f"{message}; assumes that code for all of these GPUs is right for AMD",
             Certainty.REVIEW,
         )
     else:

@@ -81,7 +81,7 @@ def _bare(text: str, why: str) -> str:
     return rest if colon and text.startswith(name) else why
 
 
-class Steps:
+class InstallSteps:
     """The steps for one repository; what they leave to a person is noted in `by_hand`."""
 
     def __init__(

@@ -144,7 +144,7 @@ def judge(
         module = recipes.package(each.name, family).replace("-", "_") if family.modules else family.imports
         where = _imported(each, module, imported) if imported is not None else None
         if where and (family.action == "remove" or where.endswith("setup.py")):
-            message = f"{called}: {family.why}; {where} imports it, and has to work without it first"
+            message = f"{called}: {family.why}; {where} imports it, so make the program work without it first"
             return Verdict("manual", "imported", message, Certainty.MANUAL, family)
         certainty = Certainty.SAFE if family.name == "nvidia-libraries" else Certainty.REVIEW
         kind = "cuda_only" if family.action == "remove" else "separate"

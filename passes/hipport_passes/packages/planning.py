@@ -15,7 +15,7 @@ from hipport_passes.packages import recipes as table
 from hipport_passes.packages import requirements
 from hipport_passes.packages.asking import Asking
 from hipport_passes.packages.family_mentions import found_families
-from hipport_passes.packages.install_steps import ByHand, Steps, conflict
+from hipport_passes.packages.install_steps import ByHand, InstallSteps, conflict
 from hipport_passes.packages.recipes import Family, release
 
 # Files whose packages are part of a plan.
@@ -46,7 +46,7 @@ def plan(project: Project, rocm: tuple[int, int] | None = None) -> Plan:
         environment |= family.environment
     notes = [note for family in families for note in _notes(family, name, found)]
     by_hand = ByHand(Asking(ported.project))
-    steps = tuple(Steps(project, ported, found, by_hand).all(separate, index.url, name))
+    steps = tuple(InstallSteps(project, ported, found, by_hand).all(separate, index.url, name))
     if any(command.startswith("conda ") for step in steps for command in step.commands):
         notes.append(
             "conda packages may require conda's own PyTorch: the script keeps it out, and stops where a package insists"
@@ -57,7 +57,9 @@ def plan(project: Project, rocm: tuple[int, int] | None = None) -> Plan:
         if not each.rule.endswith(("/archs", "/told"))
     )
     changes += tuple(
-        PlannedChange(each.path, 1, f"not read, so the packages that it needs are not in this plan: {each.why}", True)
+        PlannedChange(
+            each.path, 1, f"this file was not read, so the plan lacks the packages that it needs: {each.why}", True
+        )
         for each in project.skipped
         if each.kind == "refused" and _LISTS.search(each.path.name)
     )
@@ -97,11 +99,11 @@ def _release(found: dict[str, list[PackageMention]], project: Project) -> tuple[
         counted = {each: sum(each in family.releases for family in bound) for each in whole or built}
         best = max(counted, key=lambda each: (counted[each], release(each)))
         names = ", ".join(family.name for family in bound if best in family.releases)
-        return release(best), f"there are builds of {names} for it"
+        return release(best), f"{names} have builds for it"
     if "flash-attn" in found:
-        return release(_FAST), "attention is fastest with it, and nothing found needs an older release"
+        return release(_FAST), "attention is fastest with it, and no package needs an older release"
     if found:
-        return project.target.rocm, "nothing found needs a certain release: keep the installed PyTorch for ROCm"
+        return project.target.rocm, "no package needs a certain release: keep the installed PyTorch for ROCm"
     return project.target.rocm, "plain PyTorch: keep the installed PyTorch for ROCm"
 
 
@@ -112,6 +114,9 @@ def _notes(family: Family, rocm: str, found: dict[str, list[PackageMention]]) ->
         fallback = ", ".join(f"{name}={value}" for name, value in family.fallback.items())
         yield f"{family.name}: no build is known for ROCm {rocm}{'; without it: ' + fallback if fallback else ''}"
     if family.name == "xformers" and conflict(found):
-        yield "xformers: its wheels need a newer PyTorch than those of gsplat and pytorch3d; PyTorch's takes its place"
+        yield (
+            "xformers: its wheels need a newer PyTorch than those of gsplat and pytorch3d; PyTorch's own attention "
+            "replaces it"
+        )
     if family.name == "flash-attn" and release(rocm) >= (7, 0):
         yield "flash-attn: amd-aiter (not the package called aiter) is faster on MI300 with ROCm 7"

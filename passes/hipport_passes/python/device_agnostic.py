@@ -353,7 +353,7 @@ class _File:
 
         span = self.source.span(call)
         if not re.fullmatch(r"[\w.]+", receiver) or not self.chooser.has_torch(call):
-            message = "the object has its own way to move: call it only where there is a GPU"
+            message = "the object may have a cuda() of its own: call it only where there is a GPU"
             return self._manual(call, "cuda_call", message)
         own = self.source[span]
         text = own + b" if torch.cuda.is_available() else " + receiver.encode()

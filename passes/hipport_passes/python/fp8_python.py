@@ -32,7 +32,8 @@ _LIMIT = re.compile(r"(?i)max|quant|scale|limit|clamp|range|inf\b")
 # Expressions that this pass wrote.
 _OURS = re.compile(r"\bfloat8_\w+fnuz if [\w.]+\.version\.hip else\b")
 _COMES_IN = (
-    "assumes that its values come from nowhere else (in values from a checkpoint, 0x80 becomes 0 and the scale doubles)"
+    "assumes that all its values are made by this program (in values from a checkpoint, 0x80 becomes 0 and the scale "
+    "doubles)"
 )
 
 
@@ -91,7 +92,7 @@ def _type(program: PythonProgram, node: cst.Attribute, of: str, name: str, has: 
         return
     message = has.said(f"{of}.{name} → {other} on ROCm: {{archs}} {{have}} FNUZ numbers only; {_COMES_IN}")
     if compared:
-        message += "; this program has to make the value that it is compared with, too"
+        message += "; this program must also make the value that it is compared with"
     yield from _chosen(program, node, f"{of}.{other}", of, "type", message, has)
 
 

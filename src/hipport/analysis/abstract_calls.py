@@ -14,6 +14,7 @@ from hipport.analysis.abstract_memory import (
     class_name,
     lookup,
     narrowed,
+    overlap,
     reachable_from,
 )
 from hipport.analysis.abstract_program import Callee, Frame, Machine, Site, Start
@@ -352,7 +353,7 @@ class AbstractCalls(MemoryAccess):
             return value.bare()
         if name == "shfl" and len(values) > 1 and values[1].level >= width:
             return Value(min(width, WARP), why=Reason("a lane's value, which the warp has", *each.span))
-        return varying(f"{name} gives each lane another's value", each.span)
+        return varying(f"{name} gives each lane the value of another lane", each.span)
 
     def _group(self, each: Instruction, short: str, values: Sequence[Value]) -> Value:
         if short in ("this_thread_block",):
@@ -473,7 +474,7 @@ class AbstractCalls(MemoryAccess):
             self._join_after(before, after)
         self._site(each)
         if unknown or not made:
-            why = Reason(f"what {each.name or 'a pointer'} calls is not seen", *each.span)
+            why = Reason(f"hipport does not see what {each.name or 'a pointer'} calls", *each.span)
             self._havoc([*addresses, *values], why)
             return Value(VARYING, why=why)
         value = join(made)
@@ -557,8 +558,17 @@ class AbstractCalls(MemoryAccess):
         """Make an object of a defined class: a copy of another one, or from the given values."""
         if len(values) == 1 and values[0].tag == f"class:{name}":
             self._copied(each, address, name, values[0], addresses[0])
-            return
-        self._initialized(each, address, name, values, addresses)
+        else:
+            self._initialized(each, address, name, values, addresses)
+        # An object is never left without a value because it is not known where in it the values are.
+        for target in address.targets or () if values else ():
+            if isinstance(target, Place) and target != MEMORY and not self._has_value(target):
+                self._write(address._replace(targets=frozenset((target,))), least(values))
+
+    def _has_value(self, place: Place) -> bool:
+        """Whether something was stored in a part of a variable, or in a part of it."""
+        slots = self.cells.get((place.frame, place.cell), {})
+        return any(known != ("&",) and overlap(known, place.path) for known in slots)
 
     def _initialize(self, each: Instruction) -> None:
         address, value = self._operand(each), self._operand(each, 1)
@@ -630,7 +640,7 @@ class AbstractCalls(MemoryAccess):
         if defaults is not None:
             self._invoke([defaults], [], [], each, address)
         if program.is_constructed_elsewhere(name):
-            why = Reason(f"a constructor of {name} is not seen", *each.span)
+            why = Reason(f"hipport does not see a constructor of {name}", *each.span)
             self._write(address, Value(VARYING, why=why))
             self._havoc([*addresses, *values], why)
             return
@@ -880,6 +890,8 @@ class AbstractCalls(MemoryAccess):
         if "*" in type_name:
             if each.name != "declared":
                 value = self._reinterpreted(value, type_name)
+            if value.tag.startswith("pointer:") and (name := class_name(type_name)) != "auto":
+                value = value._replace(tag=f"pointer:{name}")
             return value._replace(tag="volatile") if "volatile" in type_name else value
         if value.targets and any(isinstance(target, (Closure, Named)) for target in value.targets):
             return value

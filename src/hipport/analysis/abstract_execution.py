@@ -57,8 +57,19 @@ from hipport.analysis.uniform_values import (
 
 #: Limits: how deep calls are followed, the sets of arguments for one function, the visits of one block.
 _DEEPEST, _MOST_RUNS, _MOST_VISITS = 24, 24, 64
+#: The number of different inputs of a function of which numbers are kept.
+_MOST_EXACT = 16
 #: How often a recursive function is run until its result agrees with the assumed one.
 _MOST_TURNS = 8
+
+
+def _memory(cells: Cells, alone: bool) -> frozenset[object]:
+    """The content of variables, to compare; without their places if it has no targets."""
+    return frozenset(
+        (number if alone else (of, number), path, slot.value, () if alone else slot.given)
+        for (of, number), parts in cells.items()
+        for path, slot in parts.items()
+    )
 
 
 @dataclass
@@ -126,7 +137,7 @@ class AbstractExecution:
             entered.again = True
             return Outcome(entered.result, None, start.cells)
         if len(self.frames) >= _DEEPEST:
-            return self._nothing_known(start, Reason(f"calls of {ir.name} are too deep"))
+            return self._nothing_known(start, Reason(f"calls of {ir.name} are nested too deeply"))
         if not simple:
             return self._run_with(callee, start)
         # A recursive call is first assumed to return the most uniform value; if that turns out wrong, it is run again.
@@ -155,15 +166,19 @@ class AbstractExecution:
         cells = {each: cells[each] for each in reached}
         alone = start.closure is None and all(key[0] == depth for key in reached)
         alone = alone and not any(slot.value.targets for key in reached for slot in cells[key].values())
-        memory = frozenset(
-            (number if alone else (of, number), path, slot.value, () if alone else slot.given)
-            for of, number in reached
-            for path, slot in cells[of, number].items()
-        )
         # A value without targets is the same at every depth of calls.
-        how = (start.control.level, start.closure, len(start.arguments), start.blocks.shapes)
-        known = (id(ir), None if alone else depth, memory, how)
+        called = (start.control.level, start.closure, len(start.arguments), start.blocks.shapes)
+        how = (id(ir), None if alone else depth, called)
+        known = (how, _memory(cells, alone))
         found = self._known.get(known)
+        if found is None and self._runs.get(id(ir), 0) >= _MOST_EXACT:
+            # Further calls differ in their numbers: one without numbers stands for them.
+            cells = {
+                key: {path: slot._replace(value=slot.value.without_numbers()) for path, slot in parts.items()}
+                for key, parts in cells.items()
+            }
+            known = (how, _memory(cells, alone))
+            found = self._known.get(known)
         if found is not None:
             outcome, assumed = found
             # Another kernel that reaches it makes the same assumptions about its own blocks.
@@ -209,7 +224,7 @@ class AbstractExecution:
                 value = start.arguments[position]
             else:
                 seen = number in self._defaults(ir)
-                value = Value(GRID) if seen else varying(f"what {cell.name} is without an argument is not seen")
+                value = Value(GRID) if seen else varying(f"hipport does not see the default of {cell.name}")
             address = start.addresses[position] if position < len(start.addresses) else None
             if cell.kind != "reference":
                 if not cell.pointer and not is_wide(cell.type):
@@ -341,7 +356,7 @@ class _Activation(AbstractCalls):
             if said.block in self.after and said.register in self.registers:
                 value = self.registers[said.register]
                 if id(self.ir) in self.machine.endless:
-                    value = varying("values in its function do not settle", said.span)
+                    value = varying("the analysis of its function does not converge", said.span)
                 self.machine.tell(self.frame.path, said.span, said.text, value)
         for (block, _), (span, _site) in self.told_sites.items():
             level, why = self.regions.get(block, (GRID, None))
@@ -353,7 +368,7 @@ class _Activation(AbstractCalls):
         last = self.after.get(self.ir.exit, self.start)
         result = lookup(last.get((self.depth, self.ir.result), {}), ()) or Value(GRID)
         if id(self.ir) in self.machine.endless:
-            result = varying("values in its function do not settle")
+            result = varying("the analysis of its function does not converge")
         address = join(self.frame.result_address) if self.frame.result_address else None
         # The variables of the function no longer exist.
         kept = {
@@ -521,7 +536,7 @@ class _Activation(AbstractCalls):
         return varying(each.name, each.span)
 
     def _assembly(self, each: Instruction) -> Value:
-        return varying("assembly code reads what each thread has", each.span)
+        return varying("assembly code reads a value of each thread", each.span)
 
     def _outside(self, each: Instruction) -> None:
         """A store to a variable outside functions: a load of it is at most uniform in the block."""
@@ -597,25 +612,25 @@ class _Activation(AbstractCalls):
         if BY_THREAD.fullmatch(short.encode()):
             return varying(f"{short} is each thread's own", each.span)
         if program.is_macro(path, short):
-            return varying(f"what the macro {short} stands for is not followed", each.span)
+            return varying(f"hipport does not follow the macro {short}", each.span)
         if program.is_volatile(path, short):
             return changing(short, Value(GRID), each.span)
         if self._class_around() and program.is_open(self._class_around()):
             return varying(f"{short} may be a member of a class that is not seen", each.span)
         if self.ir.has_macros:
-            return varying(f"{short} may be what a macro declares", each.span)
+            return varying(f"a macro may declare {short}", each.span)
         # A macro has no scope in front and no arguments behind; hipport's own are conditions of the preprocessor.
         bare = not short.startswith("__hipport_") and "::" not in name and "<" not in name
         if bare and not program.is_known(path, short):
-            return varying(f"{short} is declared in no file that is seen", each.span)
-        return Value(BLOCK, why=Reason(f"{short}, which is not defined here", *each.span))
+            return varying(f"no file that hipport sees declares {short}", each.span)
+        return Value(BLOCK, why=Reason(f"{short} is not defined here", *each.span))
 
     def _length(self, each: Instruction) -> Value:
         address = self._operand(each)
         places = [target for target in address.targets or () if isinstance(target, Place)]
         if places and all(map(self._is_array, places)):
             return Value(address.level, why=address.why)
-        return varying("how many elements an object has is not followed", each.span)
+        return varying("hipport does not know how many elements an object has", each.span)
 
 
 #: Operations that give the same result each time.

@@ -76,7 +76,7 @@ class Program(Protocol):
         ...
 
     def place_of(self, class_name: str, member: str) -> str:
-        """Return the name of a member's place in an object: members of a union share one; "" for the object's own."""
+        """Return the name of the place of a member in an object: members of a union share one."""
         ...
 
     def is_shadowed(self, class_name: str, member: str) -> bool:

@@ -27,7 +27,7 @@ from hipport.analysis.lowering import lower, lower_members
 from hipport.analysis.lowering_state import LoweringContext, class_in, is_wide, squeezed
 from hipport.analysis.macros import Macro
 from hipport.analysis.outer_names import LIBRARY, declares
-from hipport.analysis.uniform_values import BLOCK, GRID, VARYING, Blocks, Numbering, Reason, Value, varying
+from hipport.analysis.uniform_values import BLOCK, GRID, UNION, VARYING, Blocks, Numbering, Reason, Value, varying
 from hipport.core.tables import load, one_of
 from hipport.syntax.cpp import Cpp
 
@@ -507,10 +507,8 @@ class _Program:
 
     def place_of(self, class_name: str, member: str) -> str:
         for each in self._class(class_name):
-            if each.node.type == "union_specifier":
-                return ""
-            if member in each.shared:
-                return "union"
+            if each.node.type == "union_specifier" or member in each.shared:
+                return UNION
         return member
 
     def bases(self, class_name: str) -> Sequence[str]:
@@ -568,7 +566,7 @@ class _Program:
         if any(_LEAVES.search(macro.text) for name in used for macro in macros[name]):
             ir = DeviceIR(function.name.decode("latin1"), class_name=class_name)
             span = (function.node.start_byte, function.node.end_byte)
-            ir.unread = ("what its macros stand for is not understood", span)
+            ir.unread = ("hipport does not understand its macros", span)
             return ir
         ir = lower(function.node, self._context(function.source, function.node, function.source), class_name)
         ir.has_macros = True
@@ -768,7 +766,7 @@ class Proofs:
         if unread is not None:
             name = function.name.decode("latin1")
             return Value(VARYING, why=Reason(f"{name}: {unread[0]}", *unread[1], path))
-        return varying(f"`{wanted[:40]}` is not followed", (node.start_byte, node.end_byte))
+        return varying(f"hipport does not follow `{wanted[:40]}`", (node.start_byte, node.end_byte))
 
     @property
     def program(self) -> _Program:

@@ -148,29 +148,29 @@ def _given(function: Function, variable: Variable, node: Node) -> list[Node]:
 def _of_built_in(kernels: Kernels, function: Function, text: str, level: int) -> str:
     kind = text.partition(".")[0]
     if kind == "blockIdx":
-        return "" if level >= GRID else f"`{text}` is one for a block"
+        return "" if level >= GRID else f"`{text}` is the same in a block"
     if kind in _SHAPES:
-        return f"`{text}` is one for the launch"
+        return f"`{text}` is the same in the whole launch"
     threads = who(level)[0]
     blocks = kernels.blocks(function)
     if blocks:
         shapes = ", ".join(dict.fromkeys(" × ".join("?" if n is None else str(n) for n in each) for each in blocks))
-        return f"`{text}` counts so that {threads} come to the same, in blocks of {shapes} threads"
-    return f"`{text}` counts so that {threads} come to the same"
+        return f"`{text}` gives {threads} the same result, in blocks of {shapes} threads"
+    return f"`{text}` gives {threads} the same result"
 
 
 def _of_call(kernels: Kernels, function: Function, call: Node, level: int) -> str:
     name = called_name(call, function.source.code)
     if BY_BLOCK.fullmatch(name):
-        return f"{quoted(name)} gives all threads of a block the same"
+        return f"{quoted(name)} returns the same value to all threads of a block"
     if BY_WARP.fullmatch(name):
-        return f"{quoted(name)} gives all lanes that take part the same"
+        return f"{quoted(name)} returns the same value to all participating lanes"
     if BY_THREAD.fullmatch(name):
-        return f"of {quoted(name)}, the lanes have the value of one of them"
+        return f"{quoted(name)} gives the lanes the value of one of them"
     if kernels.value(function, call).level >= level and any(
         kernels.value(function, each).level < level for each in arguments(call)
     ):
-        return f"{quoted(name)} returns the same to {who(level)[0]}, whatever they give it"
+        return f"{quoted(name)} returns the same value to {who(level)[0]}, whatever its arguments are"
     return ""
 
 
@@ -189,15 +189,15 @@ def _of_name(kernels: Kernels, function: Function, node: Node, variable: Variabl
             return f"{quoted(name)} is a member of an object that the threads share, or declared outside"
         return f"{quoted(name)} is declared outside, once for all threads"
     if variable in function.locals.shared:
-        return f"{quoted(name)} is in shared memory, which a block has once"
+        return f"{quoted(name)} is in shared memory, of which a block has one copy"
     if name in function.parameters and kernels.value(function, node).level < level:
-        return f"{quoted(name)} may differ, but what is made of it here is the same for {who(level)[0]}"
+        return f"{quoted(name)} may differ, but the result here is the same for {who(level)[0]}"
     if name in function.parameters:
         if function.kernel:
             return f"{quoted(name)} is a parameter of the kernel {_called(function)}"
         calls = sum(1 for _ in kernels.called_at(function))
         every = f"all {_calls(calls)}" if calls != 1 else "the only call"
-        return f"{quoted(name)} is given so by {every} of {_called(function)} that {_are(calls)} seen"
+        return f"{quoted(name)} gets such a value in {every} of {_called(function)} that {_are(calls)} seen"
     return f"{quoted(name)} is a variable of {_called(function)}"
 
 
@@ -247,7 +247,7 @@ def differing(
         assumed = kernels.assumption(function.source, function, size)
         reason = f"it is not shown that {assumed}, as not all launches of {_called(function)} are seen"
         return Ground(claim, who(size)[1], f"{said}: {reason}", *at, proven=False)
-    reason = " ".join(reason.split()) or "where it comes from is not seen"
+    reason = " ".join(reason.split()) or "its origin is not seen"
     reason = reason if len(reason) <= 2 * _QUOTED else reason[: 2 * _QUOTED - 1] + "…"
     behind = f" in line {where[1]}{_of_file(where[0], at[0])}" if where != at else ""
     if _NAME.fullmatch(reason):
@@ -293,7 +293,7 @@ def parted(
     if cause is None:
         reason = "there are too many calls or conditions to follow"
         if meeting.kind != "far":
-            reason = "which side of a macro's choice lanes take is not followed"
+            reason = "hipport does not follow which operand of a macro's `?:` each lane evaluates"
         return Ground(claim, who(size)[1], reason, *at, proven=False)
     function = cause.function
     node = function.body.descendant_for_byte_range(cause.start, cause.end)
@@ -303,9 +303,10 @@ def parted(
         return replace(ground, claim=claim)
     where = place(function.source, cause.start)
     text = quoted(function.source.code[cause.start : cause.end].partition(b"\n")[0])
-    reason = f"which lanes come to it by {text}, line {where[1]}{_of_file(where[0], told_in)}, is not followed"
+    through = f"{text}, line {where[1]}{_of_file(where[0], told_in)}"
+    reason = f"hipport does not follow which lanes reach it through {through}"
     if node is not None and node.type in ("identifier", "field_expression", "subscript_expression"):
-        reason = f"lanes may call different functions by {text}, line {where[1]}{_of_file(where[0], told_in)}"
+        reason = f"lanes may call different functions by {through}"
     return Ground(claim, who(size)[1], reason, *where, proven=False)
 
 
@@ -349,8 +350,8 @@ def _within(kernels: Kernels, function: Function, node: Node, size: int, what: s
     """Yield the conditions in a function on which a place depends, or the ground that there are none."""
     found = list(_deciding(kernels, function, node, size, what))
     if not found:
-        claim = f"all threads that come to {_called(function)} reach it"
-        reason = "no condition is around it, and none leaves before it"
+        claim = f"all threads that enter {_called(function)} reach it"
+        reason = "no condition surrounds it, and no exit precedes it"
         yield Ground(claim, Scope.BLOCK, reason, *place(function.source, node.start_byte))
     yield from found
 
@@ -366,9 +367,9 @@ def _deciding(kernels: Kernels, function: Function, node: Node, size: int, what:
         else:
             yield agreed(kernels, function, condition.expression, shown=shown)
     if len(conditions) > _CONDITIONS:
-        reason = f"more than {_CONDITIONS} are around it, and were looked at"
+        reason = f"more than {_CONDITIONS} conditions surround it, and all were checked"
         at = place(function.source, conditions[-1].expression.start_byte)
-        yield Ground("the conditions further out are such, too", Scope.GROUP, reason, *at)
+        yield Ground("the outer conditions hold in the same way", Scope.GROUP, reason, *at)
     yield from islice(_leaving(kernels, function, node, size, what, shown), _CONDITIONS)
 
 
@@ -377,11 +378,11 @@ def _of_side(function: Function, condition: Condition, what: str) -> Ground:
     where = place(function.source, condition.expression.start_byte)
     text = quoted(function.text(condition.expression))
     if condition.loop:
-        claim = f"the lanes that are still in the loop by {text} reach it together"
-        reason = f"no {what} of lanes that have left the loop meets it"
+        claim = f"the lanes that stay in the loop at {text} reach it together"
+        reason = f"lanes that have left the loop reach no {what} that could be mixed up with it"
     else:
-        claim = f"the lanes that come here by {text} reach it together"
-        reason = f"no {what} of lanes of the other side meets it"
+        claim = f"the lanes that take this branch at {text} reach it together"
+        reason = f"lanes of the other branch reach no {what} that could be mixed up with it"
     return Ground(claim, Scope.GROUP, reason, *where)
 
 
@@ -400,10 +401,10 @@ def _leaving(kernels: Kernels, function: Function, node: Node, size: int, what: 
                 yield agreed(kernels, function, condition.expression, shown=shown)
                 continue
             text = quoted(function.text(condition.expression))
-            claim = f"the lanes that did not leave by {text} in line {where[1]} reach it together"
-            reason = f"no {what} of those that left meets it"
+            claim = f"the lanes that do not leave at {text} in line {where[1]} reach it together"
+            reason = f"lanes that have left reach no {what} that could be mixed up with it"
             if function.kernel and leaving.type == "return_statement":
-                reason = "those that left the kernel are waited for by nobody"
+                reason = "nothing waits for lanes that have left the kernel"
             yield Ground(claim, Scope.GROUP, reason, *where)
 
 
@@ -411,17 +412,17 @@ def _from_callers(kernels: Kernels, function: Function, size: int, what: str) ->
     """Yield how threads reach a function."""
     at = place(function.source, function.node.start_byte)
     if function.kernel:
-        yield Ground(f"whole blocks begin {_called(function)}", Scope.BLOCK, "it is a kernel", *at)
+        yield Ground(f"all threads of a block enter {_called(function)}", Scope.BLOCK, "it is a kernel", *at)
         return
     calls = sum(1 for _ in kernels.called_at(function))
     if not calls:
-        claim = f"threads that call {_called(function)} together are together in it"
-        reason = "no call by its name is seen, and none by a pointer or an object that parts them"
+        claim = f"threads that call {_called(function)} together reach it together"
+        reason = "no call by name is seen, and no call through a pointer or an object separates them"
         yield Ground(claim, Scope.GROUP, reason, *at)
         return
     count = len(_kernels(kernels, function))
     of = f", in the code of {count} kernel{'s' * (count != 1)}" if count else ""
-    claim = f"threads that come to a call of {_called(function)} come to it"
+    claim = f"threads that reach a call of {_called(function)} reach it"
     yield Ground(claim, Scope.GROUP, f"{_calls(calls)} of it {_are(calls)} seen{of}", *at)
     told: dict[Ground, None] = {}
     seen, waiting = {function}, [function]
@@ -459,13 +460,15 @@ def at_place(kernels: Kernels, source: Cpp, span: Span, size: int) -> tuple[Grou
     where = place(source, span.start)
     if function is None:
         other = function_at(source, span.start)
-        named = _called(other) if other is not None else "what it stands in"
+        named = _called(other) if other is not None else "the code around it"
         claim = f"threads that run {named} together reach it together"
-        return (Ground(claim, Scope.GROUP, f"{named} is not known as device code, nor called by any that is", *where),)
+        return (
+            Ground(claim, Scope.GROUP, f"{named} is not known to be device code, and no device code calls it", *where),
+        )
     node = function.body.descendant_for_byte_range(span.start, span.end)
     if node is None or span.start < function.body.start_byte:
-        claim = f"all threads that come to {_called(function)} reach it"
-        return (Ground(claim, Scope.BLOCK, "it stands in front of the body", *where),)
+        claim = f"all threads that enter {_called(function)} reach it"
+        return (Ground(claim, Scope.BLOCK, "it precedes the body", *where),)
     return reaching(kernels, function, node, size)
 
 
@@ -482,8 +485,8 @@ def _in_macro(kernels: Kernels, source: Cpp, directive: Span, size: int) -> Iter
     at = place(source, directive.start)
     uses = list(islice(_uses(kernels, source, name), _CALLS)) if name else []
     claim = f"threads that use {quoted(name)} together reach it together"
-    seen = f"{len(uses)} use{'s' * (len(uses) != 1)} in functions told" if uses else "no use in a function is seen"
-    yield Ground(claim, Scope.GROUP, f"a macro stands for its text; {seen}", *at)
+    seen = f"{len(uses)} use{'s' * (len(uses) != 1)} in functions" if uses else "no use in a function is seen"
+    yield Ground(claim, Scope.GROUP, f"a macro is replaced by its text; {seen}", *at)
     told = (each for function, node in uses for each in reaching(kernels, function, node, size))
     yield from islice(dict.fromkeys(told), _CONDITIONS)
 

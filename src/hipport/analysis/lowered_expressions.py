@@ -89,7 +89,7 @@ class LoweredExpressions(LoweringState):
         address = self._address(node)
         if address is not None:
             return self._emit("load", (address,), node)
-        why = f"`{self.text(node)[:40]}` is not followed"
+        why = f"hipport does not follow `{self.text(node)[:40]}`"
         self._havoc(node, why)
         return self._unknown(node, why)
 
@@ -136,7 +136,7 @@ class LoweredExpressions(LoweringState):
         if address is not None:
             return self._emit("load", (address,), node)
         if name in self.declared:
-            return self._unknown(node, f"the declaration of {name} is not followed")
+            return self._unknown(node, f"hipport does not follow the declaration of {name}")
         return self._emit("name", (), node, name=name)
 
     def _value_of_qualified_identifier(self, node: Node) -> int:
@@ -160,7 +160,7 @@ class LoweredExpressions(LoweringState):
         elif not around or not self.context.is_member(around, name):
             return None
         if not around or not self.context.is_base(around, of):
-            return self._unknown(node, f"{name} is a member of an object that is not followed")
+            return self._unknown(node, f"{name} is a member of an object that hipport does not follow")
         return self._emit("field", (self._this(node),), node, name=name)
 
     def _value_of_field_expression(self, node: Node) -> int:
@@ -292,7 +292,7 @@ class LoweredExpressions(LoweringState):
         made = self.value(right)
         address = self._address(left)
         if address is None:
-            self._havoc(left, "it is given a value in a way that is not followed")
+            self._havoc(left, "hipport does not follow how it gets its value")
             if left.type in _OUTSIDE:
                 self._emit("outside", (made,), node, name=self.text(left))
             return made

@@ -46,7 +46,7 @@ def lower(node: Node, context: LoweringContext, class_name: str = "") -> DeviceI
     if kind is not None and outer is not None and outer.type == "function_declarator":
         lowering.ir.returned = lowering.text(kind)
     if _has_error(node, body):
-        lowering.ir.unread = ("its text is not understood", context.origin(node.start_byte, node.end_byte))
+        lowering.ir.unread = ("hipport does not understand its text", context.origin(node.start_byte, node.end_byte))
     if class_name:
         lowering.ir.this = lowering.new_cell(Cell("this", "parameter", class_name, pointer=True))
     lowering.declared = frozenset(map(lowering.text, declared_names(body)))
@@ -220,7 +220,7 @@ class Lowering(LoweredDeclarations):
         elif node.type.endswith(("expression", "literal", "identifier")):
             self.value(node)
         else:
-            self._havoc(node, f"`{node.type.replace('_', ' ')}` is not followed")
+            self._havoc(node, f"hipport does not follow a `{node.type.replace('_', ' ')}`")
 
     def _statements(self, nodes: Iterable[Node]) -> None:
         for each in nodes:
@@ -279,7 +279,7 @@ class Lowering(LoweredDeclarations):
         condition = node.child_by_field_name("condition")
         yes, no, after = self._new_block(), self._new_block(), self._new_block()
         if condition is None:
-            self._branch(self._unknown(node, "its condition is not understood"), yes, no, node)
+            self._branch(self._unknown(node, "hipport does not understand its condition"), yes, no, node)
         else:
             self._condition(condition, yes, no)
         consequence, alternative = node.child_by_field_name("consequence"), node.child_by_field_name("alternative")
@@ -306,7 +306,7 @@ class Lowering(LoweredDeclarations):
         """Lower a condition of `if` or a loop: `init; declaration or expression`."""
         asked = self._initialized(node)
         if asked is None:
-            self._branch(self._unknown(node, "its condition is not understood"), yes, no, node)
+            self._branch(self._unknown(node, "hipport does not understand its condition"), yes, no, node)
         elif asked.type == "declaration":
             self._branch(self._declared_value(asked), yes, no, asked)
         else:
@@ -389,7 +389,7 @@ class Lowering(LoweredDeclarations):
         self._scopes.append(Scope())
         over, declarator = node.child_by_field_name("right"), node.child_by_field_name("declarator")
         if over is None or declarator is None:
-            self._havoc(node, "its range is not understood")
+            self._havoc(node, "hipport does not understand its range")
             return
         piece = self._piece(declarator)
         if self._is_own_range(over):
@@ -512,7 +512,7 @@ class Lowering(LoweredDeclarations):
 
     def _lower_case_statement(self, node: Node) -> None:
         # In nested blocks of a switch, as in Duff's device: not followed.
-        self.ir.unread = ("a `case` within another statement is not followed", self.span(node))
+        self.ir.unread = ("hipport does not follow a `case` within another statement", self.span(node))
 
     def _leave(self, to: int | None, node: Node) -> None:
         if to is None:
@@ -586,7 +586,7 @@ class Lowering(LoweredDeclarations):
             word = self.text(each)
             if self._cell_named(word) is None:
                 cell = self.new_cell(Cell(word, "local"))
-                reason = self._unknown(each, f"{macro}, which is not seen, declares {word}")
+                reason = self._unknown(each, f"hipport does not see {macro}, which declares {word}")
                 self._emit("store", (self._address_of(cell), reason), each)
         test, inner, after = self._new_block(), self._new_block(), self._new_block()
         self._jump(test)

@@ -21,7 +21,7 @@ from hipport.analysis.abstract_program import Machine, Site
 from hipport.analysis.built_ins import VECTOR
 from hipport.analysis.device_ir import Cell, Instruction, Lambda, Span
 from hipport.analysis.group_names import group_of_type
-from hipport.analysis.uniform_values import BLOCK, GRID, MEMORY, WAVEFRONT, Place, Reason, Value, join, varying
+from hipport.analysis.uniform_values import BLOCK, GRID, MEMORY, UNION, WAVEFRONT, Place, Reason, Value, join, varying
 
 
 class MemoryAccess:
@@ -106,7 +106,7 @@ class MemoryAccess:
     def _bound(self, each: Instruction) -> Value:
         (target,) = self._operand(each).targets or (None,)
         if not isinstance(target, Place):
-            return varying("a reference is not followed", each.span)
+            return varying("hipport does not follow this reference", each.span)
         address = self._bound_to(target, each.span)
         cell = self._cell_of(target)
         if address.targets is None and cell is not None and not address.tag:
@@ -115,7 +115,7 @@ class MemoryAccess:
 
     def _bound_to(self, place: Place, span: Span) -> Value:
         slot = self.cells.get((place.frame, place.cell), {}).get(("&",))
-        return slot.value if slot is not None else varying("a reference is not followed", span)
+        return slot.value if slot is not None else varying("hipport does not follow this reference", span)
 
     def _declare(self, each: Instruction) -> None:
         """Begin or end the life of a variable."""
@@ -127,13 +127,23 @@ class MemoryAccess:
         if targets is not None:
             parts = {self._inside(target, name) for target in targets if isinstance(target, Place)}
             targets = frozenset(parts) or None
-        return Value(
-            address.level, targets=targets, why=address.why, tag=address.tag if address.tag == "volatile" else ""
-        )
+        tag = address.tag if address.tag == "volatile" else self._part_in_memory(address.tag, name)
+        return Value(address.level, targets=targets, why=address.why, tag=tag)
+
+    def _part_in_memory(self, tag: str, name: str) -> str:
+        """The tag of the address of a part in memory: `object:` and its type, if the whole has a known one."""
+        if name.startswith("["):
+            if tag.startswith("pointer:"):
+                return f"object:{tag[8:]}"
+            return tag.removesuffix("[]") if tag.startswith("object:") else ""
+        if not tag.startswith("object:"):
+            return ""
+        kind = dict(self.machine.program.fields(self.frame.path, tag[7:]) or ()).get(name, "")
+        return f"object:{kind}" if kind else ""
 
     def _inside(self, place: Place, name: str) -> Place:
         """The place of a member or an element."""
-        if place == MEMORY:
+        if place == MEMORY or place.path[-1:] == (UNION,):
             return place
         kind = self._type_at(place)
         if name.startswith("["):
@@ -144,11 +154,10 @@ class MemoryAccess:
                 return place if name == "[0]" else moved(place)
             return place if scalar else place._replace(path=(*place.path, name))
         if re.match(r"(?:\w+\s+)*?union\s*\{", kind):
-            return place  # an unnamed part, whose members all share its place
+            return place._replace(path=(*place.path, UNION))
         if self.machine.program.is_shadowed(class_name(kind), name):
             return place._replace(path=(*place.path, name, "[]"))  # Which of them it is is not known.
-        own = self.machine.program.place_of(class_name(kind), name)
-        return place._replace(path=(*place.path, own)) if own else place
+        return place._replace(path=(*place.path, self.machine.program.place_of(class_name(kind), name)))
 
     def _member(self, each: Instruction) -> Value:
         """The place of a member itself, even if it is a reference."""
@@ -162,7 +171,7 @@ class MemoryAccess:
         if not bound:
             return part
         held = [lookup(self.cells.get((target.frame, target.cell), {}), target.path) for target in bound]
-        return join(each if each is not None else varying("a reference is not followed") for each in held)
+        return join(each if each is not None else varying("hipport does not follow this reference") for each in held)
 
     def _initialize(self, each: Instruction) -> None:
         """Initialize a member; a reference is bound to its initializer."""
@@ -186,6 +195,10 @@ class MemoryAccess:
         for target in address.targets or ():
             if not isinstance(target, Place):
                 continue
+            if target.path[-1:] == (UNION,):
+                # The member may be an array, or a pointer.
+                held = self._read(address, each.span).targets or frozenset()
+                return address._replace(targets=frozenset((*(address.targets or ()), *held, MEMORY)))
             slots = self.cells.get((target.frame, target.cell), {})
             exact = slots.get(target.path)
             elements = any(len(known) > len(target.path) for known in slots)
@@ -213,7 +226,7 @@ class MemoryAccess:
         if each.number < len(fields):
             return self._part_of(address, fields[each.number][0])
         # It may be any part, by a reference to it too.
-        why = Reason("a structured binding is not followed", *each.span)
+        why = Reason("hipport does not follow a structured binding", *each.span)
         return self._part_of(address, "[]")._replace(level=1, why=why)
 
     def _cell_of(self, place: Place) -> Cell | None:
@@ -233,7 +246,7 @@ class MemoryAccess:
                 return held
             return held.bare().at_most(WAVEFRONT, changing("volatile memory", address, span).why)
         if address.targets is None:
-            return Value(address.level, why=address.why)
+            return Value(address.level, why=address.why, tag=self._tag_of_type(address.tag.partition("object:")[2]))
         found = []
         for target in address.targets:
             if isinstance(target, (Closure, Named)):
@@ -247,7 +260,7 @@ class MemoryAccess:
             if cell is not None and cell.kind == "shared":
                 if cell.volatile:
                     return changing(cell.name, address, span)
-                found.append(Value(BLOCK, why=Reason("memory of the block", *span)))
+                found.append(Value(BLOCK, why=Reason("memory of the block", *span), tag=self._tag_of(target)))
                 continue
             value = lookup(self.cells.get((target.frame, target.cell), {}), target.path)
             if value is None:
@@ -259,8 +272,10 @@ class MemoryAccess:
         return value.at_most(address.level, address.why) if address.level < value.level else value
 
     def _tag_of(self, place: Place) -> str:
-        """What the type of a place says of a value there: its class, or that of what it points to."""
-        kind = self._type_at(place)
+        return self._tag_of_type(self._type_at(place))
+
+    def _tag_of_type(self, kind: str) -> str:
+        """What a type says of a value: its class, or that of what it points to."""
         name = class_name(kind)
         if not name or kind.endswith(("&", "[]")):
             return ""
@@ -290,8 +305,11 @@ class MemoryAccess:
             cell = self._cell_of(target)
             if cell is not None and cell.volatile and not cell.pointer:
                 value = value._replace(low=None, high=None, affine=None)
+            if UNION in target.path:
+                # A member may be read as another one, and may not be all of the union.
+                value = value.without_numbers()
             key = (target.frame, target.cell)
-            if strong and not is_mixed(self.cells.get(key, {}), target.path):
+            if strong and UNION not in target.path and not is_mixed(self.cells.get(key, {}), target.path):
                 store(self.cells, key, target.path, value, given)
             else:
                 weaken(self.cells, key, target.path, value, given, address)
@@ -305,7 +323,7 @@ class MemoryAccess:
         escaped |= reachable_from(self.cells, value)
         for key in escaped & self.cells.keys():
             slots = self.cells[key]
-            why = Reason("its address is in memory, which any store may mean")
+            why = Reason("its address is in memory, so any store may change it")
             self.cells[key] = {
                 path: Slot(slot.value.at_most(1, why)._replace(low=None, high=None, level=1, why=why), self._given())
                 for path, slot in (slots or {(): Slot(Value(GRID), self._given())}).items()
@@ -340,10 +358,10 @@ class MemoryAccess:
 
     def _type_at(self, place: Place) -> str:
         """The type of a part of a variable, with "[]" appended for an array; empty if unknown."""
-        cell = self._cell_of(place)
-        if cell is not None:
+        cell = self._cell_of(place) or self._copied_cell(place)
+        if cell is not None and cell.type:
             type_name = cell.type + (" *" if cell.pointer else "") + "[]" * cell.array
-        elif isinstance(place.cell, str) and place.path:
+        elif place.path:
             # An unnamed object, whose value has its class.
             whole = self.cells.get((place.frame, place.cell), {}).get(())
             type_name = whole.value.tag.partition("class:")[2] if whole is not None else ""
@@ -360,6 +378,14 @@ class MemoryAccess:
             fields = self.machine.program.fields(self.frame.path, class_name(type_name))
             type_name = dict(fields or ()).get(name, "")
         return type_name
+
+    def _copied_cell(self, place: Place) -> Cell | None:
+        """The variable that a lambda has a copy of, of which the place is a part."""
+        if not place.path or not str(place.cell).startswith("captured ") or place.frame >= len(self.machine.frames):
+            return None
+        name = str(place.cell).rpartition(" ")[2]
+        found = {each for each in self.machine.frames[place.frame].ir.cells if each.name == name}
+        return found.pop() if len(found) == 1 else None
 
     def _is_array(self, place: Place) -> bool:
         if not place.path:

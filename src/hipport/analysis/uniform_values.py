@@ -68,6 +68,8 @@ class Place(NamedTuple):
     path: tuple[str, ...] = ()
 
 
+#: The part of a union, or of an object with an unnamed one, that stands for all members: they share their bytes.
+UNION = "|"
 #: Memory that is not followed, among the targets of a pointer that may also point to a variable.
 MEMORY = Place(-1, "memory")
 
@@ -110,6 +112,11 @@ class Value(NamedTuple):
     def bare(self) -> Value:
         """Return it without the facts that hold only for this very number."""
         return Value(self.level, why=self.why)
+
+    def without_numbers(self) -> Value:
+        """Return it with its level and targets alone, also in its parts."""
+        fields = tuple((name, each.without_numbers()) for name, each in self.fields)
+        return Value(self.level, targets=self.targets, fields=fields, why=self.why)
 
 
 class Blocks(NamedTuple):

@@ -29,7 +29,7 @@ from hipport.building.programs import programs
 from hipport.building.proving import Prover, UnitProof, find_opt, judged_targets
 from hipport.building.recorder import Recorder, check_torch, setup_script, setup_scripts
 from hipport.building.session import BuildSession, Toolkit, build_session
-from hipport.building.units import Found, NotBuilt, Unit
+from hipport.building.units import FoundUnits, NotBuilt, Unit
 from hipport.core.placing import Refused, walk
 from hipport.core.reading import read_or_nothing
 from hipport.core.source import Source
@@ -186,7 +186,7 @@ def build(paths: Sequence[Path], archs: Sequence[str], options: BuildOptions) ->
     toolkit = Toolkit(toolchain.root, ".".join(map(str, toolchain.hip)), tuple(archs))
     with ExitStack() as held:
         sessions: dict[Path, BuildSession] = {}
-        found: list[tuple[PurePath, Found]] = []
+        found: list[tuple[PurePath, FoundUnits]] = []
         for tree in trees:
             folder = tree if tree.is_dir() else tree.parent
             # A single source may include files around it that were not given.
@@ -249,7 +249,7 @@ def _asked(
 
 
 def _gathered(
-    found: Sequence[tuple[PurePath, Found]], root: Path, sessions: Iterable[BuildSession], options: BuildOptions
+    found: Sequence[tuple[PurePath, FoundUnits]], root: Path, sessions: Iterable[BuildSession], options: BuildOptions
 ) -> tuple[list[Unit], list[NotBuilt], SourcePlaces]:
     """Return all units, what is not built, and the mapping from compiled files to those of the tree."""
     made: dict[Path, Path] = {}
@@ -318,7 +318,7 @@ def _owner(path: Path) -> Path | None:
     return None
 
 
-def _only(found: Sequence[Found], asked: set[Path], recorder: Recorder, options: BuildOptions) -> list[Found]:
+def _only(found: Sequence[FoundUnits], asked: set[Path], recorder: Recorder, options: BuildOptions) -> list[FoundUnits]:
     """Keep of a setup.py's units only the sources that were asked for; those that it does not build are programs."""
     left = set(asked)
     chosen = []
@@ -346,14 +346,14 @@ def _outermost(paths: Iterable[Path]) -> list[Path]:
     return sorted(kept)
 
 
-def _found(tree: Path, recorder: Recorder, options: BuildOptions) -> Iterator[Found]:
+def _found(tree: Path, recorder: Recorder, options: BuildOptions) -> Iterator[FoundUnits]:
     """Yield the units at `tree`: extensions first, then programs of the remaining sources."""
     root, members = recorder.root, recorder.members
     env, translate = options.env, options.knowledge.translate
     if tree.is_file() and not setup_scripts([tree]):
         units, not_built, ran = programs(root, [tree], members, env, translate, asked=[tree])
         chosen = tuple(unit for unit in units if unit.source == tree)
-        yield Found(chosen, () if chosen else tuple(not_built), tuple(ran))
+        yield FoundUnits(chosen, () if chosen else tuple(not_built), tuple(ran))
         return
     scripts = [path for path in members if path.suffix == ".py" and path.is_relative_to(tree)]
     setups = setup_scripts(scripts)
@@ -374,7 +374,7 @@ def _found(tree: Path, recorder: Recorder, options: BuildOptions) -> Iterator[Fo
         results.append(recorder.guess(root, f"{unreadable[0].path}: {unreadable[0].why}"))
     # Beside a setup.py, building at first use is another way to build the same extension.
     folders = [script.parent.relative_to(root) for script in setups]
-    yield Found(
+    yield FoundUnits(
         (),
         tuple(
             replace(n, needs_person=not any(n.path.is_relative_to(folder) for folder in folders)) for n in unreadable
@@ -393,11 +393,11 @@ def _found(tree: Path, recorder: Recorder, options: BuildOptions) -> Iterator[Fo
         included = {PurePath(include.path).name for path in members for include in includes(path)} if unused else set()
         why = "no extension that is built here has it among its sources"
         names = [PurePath(path.relative_to(root)) for path in sorted(unused) if path.name not in included]
-        yield Found((), tuple(NotBuilt(name, 0, why) for name in names))
+        yield FoundUnits((), tuple(NotBuilt(name, 0, why) for name in names))
         left = [path for path in left if path not in unused]
     if left:
         units, not_built, ran = programs(root, left, members, env, translate)
-        yield Found(tuple(units), tuple(not_built), tuple(ran))
+        yield FoundUnits(tuple(units), tuple(not_built), tuple(ran))
 
 
 def _with_overlay(unit: Unit, python: Path, kept: Path) -> Unit:

@@ -22,7 +22,7 @@ from hipport.analysis.functions import Function, bare, function_at
 from hipport.analysis.kernels import Kernels
 from hipport.analysis.macros import Mentioning
 from hipport.analysis.uniform_values import BLOCK, WARP
-from hipport.building.proving import Branch, Reached, UnitProof
+from hipport.building.proving import Branch, ReachedSite, UnitProof
 from hipport.core.finding import Certainty
 from hipport.engine.outcomes import Outcome, Ported, Reported
 from hipport.syntax.cpp import Cpp
@@ -189,7 +189,7 @@ class _Comparison:
             if each.rule.startswith((*_COLLECTIVES, _BARRIERS)) and each.outcome is not Outcome.IGNORED:
                 self.by_path.setdefault(each.path, []).append(each)
         #: The place of each judged call in the files as they were read, with its target.
-        self.calls: dict[PurePath, list[tuple[int, Reached, str]]] = {}
+        self.calls: dict[PurePath, list[tuple[int, ReachedSite, str]]] = {}
         for proof in proofs:
             for reached in proof.reached:
                 source = self._source(reached.path)
@@ -231,7 +231,7 @@ class _Comparison:
 
     def _apart(self, proof: UnitProof) -> Iterator[tuple[Branch, list[tuple[PurePath, int, str]]]]:
         """Yield branches at which lanes of a warp diverge, with SAFE calls on both sides whose masks overlap."""
-        ways: dict[tuple[str, str, Branch], dict[int, list[Reached]]] = {}
+        ways: dict[tuple[str, str, Branch], dict[int, list[ReachedSite]]] = {}
         for reached in proof.reached:
             source = self._source(reached.path)
             if reached.mask is None or source is None:
@@ -271,7 +271,7 @@ class _Comparison:
         asked = self._asked(branch)
         return _on_one_line(asked[0].text(asked[1])) if asked is not None else ""
 
-    def _is_safe(self, path: PurePath, offset: int, reached: Reached) -> bool:
+    def _is_safe(self, path: PurePath, offset: int, reached: ReachedSite) -> bool:
         """Whether hipport left nothing to a person at the call."""
         findings = self.by_path.get(path, [])
         if reached.barrier:
@@ -353,7 +353,7 @@ class _Comparison:
             undecided = [each for each in undecided if each not in of_all]
         return discharged, undecided
 
-    def _unproven(self, path: PurePath, finding: Reported, calls: Sequence[tuple[int, Reached, str]]) -> str:
+    def _unproven(self, path: PurePath, finding: Reported, calls: Sequence[tuple[int, ReachedSite, str]]) -> str:
         """Say why LLVM has not proven a finding; empty if it has."""
         if not calls:
             return "no kernel that was compiled has it"
@@ -375,7 +375,7 @@ class _Comparison:
         where = f" at {', '.join(places[:3])}" if places else " in a header of others"
         return f"lanes may diverge{where}, as far as LLVM sees"
 
-    def _calls_of(self, path: PurePath, finding: Reported) -> Iterator[tuple[int, Reached, str]]:
+    def _calls_of(self, path: PurePath, finding: Reported) -> Iterator[tuple[int, ReachedSite, str]]:
         """Yield the judged calls that a finding is about."""
         source = self._source(path)
         if source is None:
@@ -396,7 +396,7 @@ class _Comparison:
             if not each[1].barrier and len(between) <= _LONGEST_NAME and _NO_NAME.isdisjoint(between):
                 yield each
 
-    def _calls_by_macro(self, source: Cpp, finding: Reported) -> Iterator[tuple[int, Reached, str]]:
+    def _calls_by_macro(self, source: Cpp, finding: Reported) -> Iterator[tuple[int, ReachedSite, str]]:
         """Yield the calls at the uses of a macro that contains a finding."""
         directive = source.directive(finding.span.start)
         named = _DEFINE.match(source.code, directive.start) if directive is not None else None

@@ -28,9 +28,9 @@ from hipport.toolchain.processes import Box, run_contained
 from hipport.toolchain.toolchains import Toolchain
 from hipport.toolchain.uniformity_analysis import (
     FLAGS,
+    LlvmVerdict,
     NotAnalysed,
     Opt,
-    Said,
     is_barrier,
     is_collective,
     is_own,
@@ -66,7 +66,7 @@ class Branch:
 
 
 @dataclass(frozen=True)
-class Reached:
+class ReachedSite:
     """A collective or a barrier in a kernel, at the place that the user wrote, and the branches on which it depends.
 
     A branch is left out if at most one of its sides leads to such calls, because it only decides which lanes are done
@@ -103,7 +103,7 @@ class UnitProof:
     target: str
     seconds: float
     cached: bool
-    reached: tuple[Reached, ...] = ()
+    reached: tuple[ReachedSite, ...] = ()
     apart: tuple[str, ...] = ()
     why_not: str = ""
 
@@ -195,7 +195,7 @@ class Prover:
             state["why_not"],
         )  # fmt: skip
 
-    def _of_kernel(self, kernel: Mapping[str, Any], folder: Path) -> Iterator[Reached]:
+    def _of_kernel(self, kernel: Mapping[str, Any], folder: Path) -> Iterator[ReachedSite]:
         branches = [self._branch(i, branch, folder) for i, branch in enumerate(kernel["branches"])]
         for call in kernel["calls"]:
             for place in call["places"]:
@@ -203,7 +203,7 @@ class Prover:
                 if inside:
                     on = tuple(dict.fromkeys(branches[i] for i, _ in call["on"]))
                     sides = tuple((i, way) for i, way in call["on"])
-                    yield Reached(
+                    yield ReachedSite(
                         call["name"],
                         call["barrier"],
                         path,
@@ -244,8 +244,8 @@ def _judged(text: str, opt: Opt, scratch: Path) -> dict[str, Any]:
     found = {each.name: _Deciding(blocks[each.name]) for each in asked if each.kernel}
     # Only unproven branches can be contradicted.
     kernels = [code.functions[name] for name, each in found.items() if said.branches[name] & each.branches.keys()]
-    block = varying_in_block(code, kernels, opt, scratch) if kernels else Said({}, {})
-    warp = varying_in_warp(code, kernels, opt, scratch) if kernels else Said({}, {})
+    block = varying_in_block(code, kernels, opt, scratch) if kernels else LlvmVerdict({}, {})
+    warp = varying_in_warp(code, kernels, opt, scratch) if kernels else LlvmVerdict({}, {})
 
     def branches(name: str) -> Iterator[dict[str, Any]]:
         for i in found[name].branches:

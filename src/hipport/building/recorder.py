@@ -18,7 +18,7 @@ from hipport.building.compiler_messages import EmbeddedLines
 from hipport.building.dry_runs import without_places
 from hipport.building.just_in_time import JustInTime
 from hipport.building.session import BuildSession, Toolkit
-from hipport.building.units import DEVICE, Found, NotBuilt, Unit
+from hipport.building.units import DEVICE, FoundUnits, NotBuilt, Unit
 from hipport.core.reading import read_or_nothing
 from hipport.program.included import not_included
 from hipport.syntax.cpp import UNITS
@@ -92,7 +92,7 @@ class Recorder:
         """The copy of the tree."""
         return self.session.copy
 
-    def setup(self, script: Path) -> Found:
+    def setup(self, script: Path) -> FoundUnits:
         """Run a setup.py, or an equivalent script, of the tree; if that fails, guess."""
         folder = self.copy / script.parent.relative_to(self.root)
         name = PurePath(script.relative_to(self.root))
@@ -105,7 +105,7 @@ class Recorder:
         why = NotBuilt(name, 0, f"it could not be run: {problem}")
         return replace(found, not_built=(why, *found.not_built), ran=ran)
 
-    def guess(self, folder: Path, why: str) -> Found:
+    def guess(self, folder: Path, why: str) -> FoundUnits:
         """Take every source below a folder of the tree, except tests, as one extension; `why` is the default reason."""
         sources = [
             path
@@ -116,7 +116,7 @@ class Recorder:
         ]
         sources = not_included(sources)
         if not any(path.suffix in DEVICE for path in sources):
-            return Found()
+            return FoundUnits()
         request = {
             "kind": "extension",
             "name": folder.name,
@@ -129,7 +129,7 @@ class Recorder:
         guess = f"{why}; so hipport takes every source below it"
         return replace(found, units=tuple(replace(unit, guess=guess) for unit in found.units))
 
-    def call(self, script: Path, call: JustInTime) -> Found:
+    def call(self, script: Path, call: JustInTime) -> FoundUnits:
         """Do what a `load` or `load_inline` call in a file of the tree does."""
         folder = self.copy / script.parent.relative_to(self.root)
         arguments = dict(call.arguments)
@@ -159,13 +159,13 @@ class Recorder:
     def _copied(self, path: str, folder: Path) -> str:
         return str(self.session.copied(Path(os.path.normpath(folder / path))))
 
-    def _jit(self, request: dict[str, Any], folder: Path, name: PurePath, line: int) -> Found:
+    def _jit(self, request: dict[str, Any], folder: Path, name: PurePath, line: int) -> FoundUnits:
         recorded, problem = self._run(request, folder)
         if problem:
-            return Found((), (NotBuilt(name, line, problem),))
+            return FoundUnits((), (NotBuilt(name, line, problem),))
         return self._found(recorded, folder)
 
-    def _found(self, recorded: dict[str, Any], folder: Path) -> Found:
+    def _found(self, recorded: dict[str, Any], folder: Path) -> FoundUnits:
         units = tuple(
             Unit(
                 Path(each["source"]),
@@ -183,7 +183,7 @@ class Recorder:
             if missing
             else ()
         )
-        return Found(units, not_built, (), made)
+        return FoundUnits(units, not_built, (), made)
 
     def _run(self, request: dict[str, Any], folder: Path) -> tuple[dict[str, Any], str]:
         """Return the record, and a description of what went wrong."""

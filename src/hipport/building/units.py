@@ -52,7 +52,7 @@ class NotBuilt:
 
 
 @dataclass(frozen=True)
-class Found:
+class FoundUnits:
     """The units of a tree, what is left out, and the files that were run to find them.
 
     `made` maps a file of the copy to its source, `embedded` has the lines that come from a string.

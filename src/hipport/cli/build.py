@@ -27,13 +27,18 @@ if TYPE_CHECKING:
 @click.command()
 @PATHS
 @TARGET
-@click.option("--jobs", type=click.IntRange(min=1), help="Compilers at once; as many as processors if not given.")
+@click.option(
+    "--jobs",
+    type=click.IntRange(min=1),
+    help="The number of parallel compilers; the number of processors if not given.",
+)
 @click.option(
     "--prove",
     is_flag=True,
-    help="Ask LLVM's uniformity analysis who reaches collectives and barriers; hold it against the rewrite's word.",
+    help="Ask LLVM's uniformity analysis which lanes reach collectives and barriers, and compare with the "
+    "rewrite's proofs.",
 )
-@click.option("--python", type=INTERPRETER, help="The Python whose PyTorch extensions are built against.")
+@click.option("--python", type=INTERPRETER, help="The Python whose PyTorch the extensions are built against.")
 @ENV
 @FORMAT
 def build(
@@ -45,7 +50,9 @@ def build(
     pass_on: tuple[str, ...],
     form: str,
 ) -> None:
-    """Compile every unit for every target with hipcc. Runs setup.py files and `make --dry-run` to learn the units.
+    """Compile every unit for every target with hipcc.
+
+    To learn the units, this command runs setup.py files and `make --dry-run`.
 
     That code sees only the environment variables that build tools need (and --env). It cannot write outside of
     hipport's copies. It has limits on memory and time, and leaves no process behind. It can read

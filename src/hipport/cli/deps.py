@@ -26,7 +26,9 @@ if TYPE_CHECKING:
 
 @click.command()
 @PATHS
-@click.option("--script", is_flag=True, help="Print a shell script that installs it all and never replaces PyTorch.")
+@click.option(
+    "--script", is_flag=True, help="Print a shell script that installs the packages and never replaces PyTorch."
+)
 @click.option(
     "--check",
     is_flag=True,
@@ -47,16 +49,17 @@ def deps(
     rules: tuple[Path, ...],
     form: str,
 ) -> None:
-    """Plan how to install a repository's packages on ROCm: the release, what to leave out, commands, checks.
+    """Plan how to install a repository's packages on ROCm.
 
-    PATHS is the repository. Nothing is installed and nothing is written.
+    The plan has the release of ROCm, the packages to leave out, commands and checks. PATHS is the repository. This
+    command installs nothing and writes nothing.
     """
     from hipport import api
     from hipport.toolchain import install_plan
     from hipport.workspace.config import parse_rocm
 
     if script and (check or form == "json"):
-        raise click.UsageError("--script prints the script and nothing else")
+        raise click.UsageError("--script prints only the script; leave out --check and --format json")
     evidence: tuple[install_plan.Checked, ...] | None = None
     with failing():
         options = as_options(configured(paths, None, target, None, None, rules))

@@ -27,13 +27,14 @@ if TYPE_CHECKING:
     "--root",
     type=click.Path(path_type=Path, exists=True, file_okay=False),
     default=Path("/"),
-    help="A folder with another machine's sys, proc, dev and etc: files are read, and nothing is run.",
+    help="A folder with sys, proc, dev and etc of another machine; hipport reads files and runs nothing.",
 )
 @FORMAT
 def doctor(python: Path | None, root: Path, form: str) -> None:
-    """Say what on this machine would break a run on an AMD GPU, why, and what to do.
+    """Find what on this machine would break a run on an AMD GPU.
 
-    Looks at GPUs, drivers, access, settings and toolchains; adds numbers with PyTorch, in a child process.
+    For each problem, hipport says why and what to do. It checks GPUs, drivers, access, settings and toolchains, and
+    adds numbers with PyTorch in a child process.
     """
     from hipport import api
     from hipport.reporting import report

@@ -43,11 +43,11 @@ class _AboutOptions(click.Command):
 def explain(
     name: str, target: str | None, rocm: str | None, warp: str | None, rules: tuple[Path, ...], form: str
 ) -> None:
-    """Say what hipport does with NAME, and why.
+    """Explain what hipport does with a name or a line, and why.
 
-    NAME is a pass, a rule (the words in brackets behind a message), the number of a pitfall, a name of CUDA, a header,
-    a PTX instruction, or an option of nvcc. FILE:LINE is a place: what is found there, what waits there and stays as it
-    is, and what that rests on.
+    NAME is a pass, a rule (the words in brackets after a message), the number of a pitfall, a name of CUDA, a header, a
+    PTX instruction, or an option of nvcc. With FILE:LINE, hipport shows the findings in that line, the collectives and
+    barriers that stay as they are, and the proof of each.
     """
     from hipport import api
     from hipport.reporting import explainer, report

@@ -86,19 +86,21 @@ PATHS = click.argument("paths", nargs=-1, required=True, type=PATH)
 TARGET = click.option("--target", metavar="GFX,…", help="The GPUs that the result is for; gfx942,gfx1100 if not given.")
 
 
-ROCM = click.option("--rocm", metavar="X.Y", help="The oldest ROCm that the result must build with; 6.4 if not given.")
+ROCM = click.option("--rocm", metavar="X.Y", help="The oldest ROCm that must build the result; 6.4 if not given.")
 
 
 WARP = click.option(
     "--warp",
     type=click.Choice(["logical32", "native"]),
-    help="What a warp is on AMD: 32 lanes everywhere (logical32, if not given), or the wavefront. "
-    "The comment `hipport: warp=native` does so for a kernel, or at the top of a file.",
+    help="The warp on AMD: 32 lanes on every GPU (logical32, if not given), or the whole wavefront (native). The "
+    "comment `hipport: warp=native` selects native for a kernel, or at the top of a file for the file.",
 )
 
 
 ACCEPT = click.option(
-    "--accept", type=click.Choice(["safe", "review"]), help="Which changes to make; review if not given."
+    "--accept",
+    type=click.Choice(["safe", "review"]),
+    help="Make only safe changes, or those for review too; review if not given.",
 )
 
 
@@ -106,7 +108,7 @@ RULES = click.option(
     "--rules",
     multiple=True,
     type=PATH,
-    help="A TOML file with rows of your own for the tables of passes (repeat for more).",
+    help="A TOML file with your own rows for the tables of passes (repeat for more).",
 )
 
 
@@ -117,7 +119,7 @@ REPLAY = click.option(
     "--replay",
     "recording",
     type=FILE,
-    help="Instead of cases, make the calls that `hipport record` kept.",
+    help="Use calls that `hipport record` recorded, instead of cases.",
 )
 
 
@@ -126,10 +128,14 @@ TIMEOUT = click.option(
 )
 
 
-JOBS = click.option("--jobs", type=click.IntRange(min=1), help="Runs and compilers at once; as many as processors.")
+JOBS = click.option(
+    "--jobs",
+    type=click.IntRange(min=1),
+    help="The number of parallel runs and compilers; the number of processors if not given.",
+)
 
 
-PYTHON = click.option("--python", type=INTERPRETER, help="The Python that has PyTorch, for extensions.")
+PYTHON = click.option("--python", type=INTERPRETER, help="For extensions: the Python that has PyTorch.")
 
 
 ENV = click.option(
@@ -138,17 +144,22 @@ ENV = click.option(
     multiple=True,
     metavar="NAME",
     callback=_names,
-    help="An environment variable that code of the tree may see, besides those that build tools need (repeat for "
+    help="An environment variable that code of the tree may see, in addition to those that build tools need "
+    "(repeat for "
     "more).",
 )
 
 
 FORMAT = click.option(
-    "--format", "form", type=click.Choice(["text", "json"]), default="text", help="For people or for programs."
+    "--format",
+    "form",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    help="Text for people, or JSON for programs.",
 )
 
 
-ALL = click.option("--all", "whole", is_flag=True, help="Show every place, and findings in documents.")
+ALL = click.option("--all", "whole", is_flag=True, help="Show every place of each finding, and findings in documents.")
 
 
 FORMAT_OF_FINDINGS = click.option(
@@ -156,7 +167,7 @@ FORMAT_OF_FINDINGS = click.option(
     "form",
     type=click.Choice(["text", "json", "sarif"]),
     default="text",
-    help="For people, for programs, or for code hosts and editors.",
+    help="Text for people, JSON for programs, or SARIF for code hosts and editors.",
 )
 
 
@@ -169,7 +180,7 @@ class WithProgram(click.Command):
             args, ctx.meta["arguments"] = args[:at], args[at + 1 :]
             if not ctx.meta["arguments"]:
                 raise click.UsageError(
-                    "there is nothing after `--`, where the arguments of the program go. Leave `--` out for a "
+                    "the arguments of the program are missing after `--`. Leave `--` out for a "
                     "program without arguments, and name its source files in place of its folder",
                     ctx,
                 )

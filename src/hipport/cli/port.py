@@ -42,12 +42,13 @@ if TYPE_CHECKING:
     "--manifest",
     metavar="FILE",
     type=PATH,
-    help="Write the evidence to FILE, as JSON, and for people beside it (.txt); DIR/hipport-port.json with --out.",
+    help="Write the evidence to FILE as JSON, and beside it as text (.txt); with --out, DIR/hipport-port.json if not "
+    "given.",
 )
-@click.option("--cases", type=FILE, help="The cases of the extension; cases.py beside setup.py.")
+@click.option("--cases", type=FILE, help="The cases of the extension; cases.py beside its setup.py if not given.")
 @REPLAY
 @click.option("--no-build", is_flag=True, help="Do not compile.")
-@click.option("--no-prove", is_flag=True, help="Do not ask LLVM who reaches collectives and barriers.")
+@click.option("--no-prove", is_flag=True, help="Do not ask LLVM which lanes reach collectives and barriers.")
 @click.option("--no-verify", is_flag=True, help="Do not run anything on the CPU.")
 @TIMEOUT
 @JOBS
@@ -81,10 +82,11 @@ def port(
     rules: tuple[Path, ...],
     form: str,
 ) -> None:
-    """Rewrite, verify and build, and say what is known of the port and what was not checked.
+    """Rewrite, verify and build, and report the evidence.
 
-    Runs code of the tree: cases or, with ARGUMENTS, a program, the original and its port on this machine's CPU, before
-    anything is written; setup.py to learn how to compile. Exit status 1 where a step could not be made.
+    This command runs code of the tree. Before it writes anything, it runs original and port on the CPU: the cases of
+    an extension or, with ARGUMENTS, a program. It runs setup.py to learn how to compile. The report also says
+    what was not checked. The exit status is 1 if a step was not possible.
 
     That code sees only the environment variables that build tools need (and --env). It cannot write outside of
     hipport's copies and, for a program, the current folder. It has limits on memory and time, and leaves no process

@@ -24,21 +24,27 @@ if TYPE_CHECKING:
 @click.command(cls=WithProgram)
 @click.argument("out", type=PATH)
 @click.option(
-    "--module", "modules", multiple=True, metavar="NAME", help="Only this extension module (repeat for more)."
+    "--module", "modules", multiple=True, metavar="NAME", help="Record only this extension module (repeat for more)."
 )
-@click.option("--calls", type=click.IntRange(min=1), default=4, help="Calls kept of each function; 4 if not given.")
+@click.option(
+    "--calls",
+    type=click.IntRange(min=1),
+    default=4,
+    help="The number of calls to record for each function; 4 if not given.",
+)
 @click.pass_context
 def record(ctx: click.Context, out: Path, modules: tuple[str, ...], calls: int) -> None:
-    """Run a Python program, and write what extension modules were given and gave to OUT, a .json and an .npz.
+    """Run a Python program, and record its calls of extensions.
 
-    On any machine, one with an NVIDIA GPU say: hipport record calls.json -- python train.py. Elsewhere
-    `hipport verify EXTENSION --replay calls.json` compares the port with it.
+    hipport writes the arguments and results of each call to OUT, a .json file, and to an .npz file beside it. For
+    example, on a machine with an NVIDIA GPU: hipport record calls.json -- python train.py. On any other machine,
+    `hipport verify EXTENSION --replay calls.json` compares a port with the recording.
     """
     from hipport import api
 
     command: list[str] = ctx.meta.get("arguments", [])
     if not command:
-        raise click.UsageError("say what to run: hipport record OUT -- python train.py")
+        raise click.UsageError("no program is given; for example: hipport record OUT -- python train.py")
     with failing():
         status = api.record(command, out, env=os.environ, modules=modules, calls=calls)
     if status != 0:

@@ -42,10 +42,11 @@ def review(
     whole: bool,
     form: str,
 ) -> None:
-    """List what `rewrite` assumed in a tree that it has rewritten in place, at the lines of today.
+    """List the assumptions of an earlier rewrite.
 
-    PATHS are the current folder if not given. A comment `hipport: ignore[RULE] why` at a place says that what is
-    assumed there was checked. Writes nothing. Give the options of the rewrite again.
+    PATHS are trees that `rewrite` has rewritten in place; the current folder if not given. The lines are today's. Give
+    the options of the rewrite again. When you have checked an assumption, write the comment `hipport: ignore[RULE] why`
+    at its place. This command writes nothing.
     """
     from hipport import api
     from hipport.reporting import report

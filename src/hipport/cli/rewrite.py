@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 
 @click.command()
 @PATHS
-@click.option("--check", is_flag=True, help="Write nothing; exit with 1 if something would change or needs a person.")
-@click.option("--diff", is_flag=True, help="Write nothing; print what would change as a patch.")
+@click.option("--check", is_flag=True, help="Write nothing; exit with 1 if a file would change or needs a person.")
+@click.option("--diff", is_flag=True, help="Write nothing; print the changes as a patch.")
 @OUT
 @ACCEPT
 @TARGET
@@ -50,8 +50,9 @@ if TYPE_CHECKING:
 @click.option(
     "--staged",
     is_flag=True,
-    help="The paths are staged files, as a Git hook gets them. Files that hipport does not read are left alone, and a "
-    "helper header that is not in Git is an error. Asks Git.",
+    help="The paths are staged files, as in a Git hook. hipport skips files that it does not read, and fails if "
+    "a helper "
+    "header is not in Git. It asks Git.",
 )
 @ALL
 @FORMAT_OF_FINDINGS
@@ -72,7 +73,7 @@ def rewrite(
 ) -> None:
     """Port files and folders, in place: all files or none.
 
-    `hipport undo` takes it back. A second run changes nothing.
+    `hipport undo` restores the originals. A second run changes nothing.
     """
     from hipport import api
     from hipport.reporting import report
@@ -80,9 +81,9 @@ def rewrite(
     # A rewrite creates many small objects that live to its end: garbage collection takes a sixth of its time.
     gc.disable()
     if out is not None and (check or diff):
-        raise click.UsageError("--out writes, --check and --diff do not: give one of them")
+        raise click.UsageError("--out writes, and --check and --diff do not: give one of them")
     if out is not None and staged:
-        raise click.UsageError("--staged is about the files of a commit, not about a copy: leave --out away")
+        raise click.UsageError("--staged is for the files of a commit, and --out writes a copy: leave --out out")
     with failing():
         config = configured(paths, accept, target, rocm, warp, rules)
         would = check or diff

@@ -52,7 +52,10 @@ def scan(
     whole: bool,
     form: str,
 ) -> None:
-    """Say what is there, what would change and what cannot be ported. Writes nothing."""
+    """Show what would change, and what cannot be ported.
+
+    It also lists the PyTorch extensions. This command writes nothing.
+    """
     from hipport import api
     from hipport.reporting import report
 

@@ -19,7 +19,10 @@ if TYPE_CHECKING:
 
 @click.group("toolchain")
 def toolchains() -> None:
-    """Install a hipcc to compile with on Debian, without root and without an AMD GPU, or remove it."""
+    """Install or remove a hipcc on Debian, without root.
+
+    It compiles for AMD GPUs; the machine needs none.
+    """
 
 
 #: The names in install_toolchain.RECIPES, repeated so that it need not be loaded; the first is the default.
@@ -38,11 +41,12 @@ def _address(ctx: click.Context, parameter: click.Parameter, value: str | None) 
 
 @toolchains.command("install")
 @_NAMED
-@click.option("--mirror", metavar="URL", callback=_address, help="A Debian archive, where /etc/apt does not name one.")
+@click.option("--mirror", metavar="URL", callback=_address, help="The Debian archive to use if /etc/apt names none.")
 def toolchain_install(name: str, mirror: str | None) -> None:
-    """Install the toolchain NAME; hipcc-7.0 if not given: clang 21 and the headers of HIP 6.4.
+    """Install the toolchain NAME; hipcc-7.0 if not given.
 
-    Debian's packages are unpacked into hipport's cache, 1 to 4 GB; nothing else of the machine is touched.
+    hipcc-7.0 has clang 21 and the headers of HIP 6.4. hipport unpacks Debian's packages into its cache (1 to 4 GB) and
+    changes nothing else on the machine.
     """
     from hipport.toolchain import install_toolchain
 
@@ -53,7 +57,7 @@ def toolchain_install(name: str, mirror: str | None) -> None:
 
 @toolchains.command("list")
 def toolchain_list() -> None:
-    """Say which toolchains there are to install, and which hipcc hipport finds on this machine."""
+    """List the toolchains, and each hipcc on this machine."""
     from hipport.toolchain import install_toolchain, toolchains
     from hipport.workspace.environment import from_anywhere
 
@@ -70,7 +74,7 @@ def toolchain_list() -> None:
 @toolchains.command("remove")
 @click.argument("name", type=click.Choice(TOOLCHAINS))
 def toolchain_remove(name: str) -> None:
-    """Remove the toolchain NAME that `hipport toolchain install` made."""
+    """Remove a toolchain that `hipport toolchain install` made."""
     from hipport.toolchain import install_toolchain
 
     with failing():

@@ -22,7 +22,10 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("path", default=".", type=PATH)
 def undo(path: Path) -> None:
-    """Take back the last rewrite in the tree that PATH lies in: the bytes that were there."""
+    """Undo the last rewrite of a tree, byte for byte.
+
+    PATH is the tree, or a file or folder in it; the current folder if not given.
+    """
     from hipport import api
 
     with failing():

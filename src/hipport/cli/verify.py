@@ -44,9 +44,9 @@ def _orders(ctx: click.Context, parameter: click.Parameter, values: tuple[str, .
 
 @click.command(cls=WithProgram)
 @PATHS
-@click.option("--cases", type=PATH, help="The cases of an extension; cases.py beside its setup.py.")
+@click.option("--cases", type=PATH, help="The cases of an extension; cases.py beside its setup.py if not given.")
 @REPLAY
-@click.option("--case", "names", multiple=True, metavar="NAME", help="Run only this case (may be given again).")
+@click.option("--case", "names", multiple=True, metavar="NAME", help="Run only this case (repeat for more).")
 @click.option(
     "--wave",
     "waves",
@@ -60,13 +60,14 @@ def _orders(ctx: click.Context, parameter: click.Parameter, values: tuple[str, .
     multiple=True,
     metavar="ORDER",
     callback=_orders,
-    help="forward, reverse or random:SEED: how threads and blocks run; forward, reverse and random:1 if not given.",
+    help="The order of threads and blocks: forward, reverse or random:SEED (repeat for more); forward, reverse and "
+    "random:1 if not given.",
 )
 @click.option("--original-only", is_flag=True, help="Do not port: run the sources as CUDA, with 32 lanes.")
 @click.option(
     "--mutation-score",
     is_flag=True,
-    help="Print the mutation score: which cases notice the unported source with 64 lanes, and ports broken on purpose.",
+    help="Print the mutation score: how many wrong ports the cases notice.",
 )
 @click.option(
     "--sanitize",
@@ -74,7 +75,7 @@ def _orders(ctx: click.Context, parameter: click.Parameter, values: tuple[str, .
     multiple=True,
     help="Compile with a sanitizer (programs only).",
 )
-@click.option("--races", is_flag=True, help="Look for data races; slow (programs only).")
+@click.option("--races", is_flag=True, help="Look for data races; this is slow (programs only).")
 @TIMEOUT
 @JOBS
 @PYTHON
@@ -113,12 +114,14 @@ def verify(
     warp: str | None,
     form: str,
 ) -> None:
-    """Run the original with 32 lanes and its port with 32 and 64 on this machine's CPU, and say where they differ.
+    """Run original and port on the CPU, and report differences.
+
+    The original runs with 32 lanes, and the port with 32 and 64. If the machine has an AMD GPU that works, the port is
+    also built with hipcc and runs there.
 
     PATHS are the sources of one program, run with ARGUMENTS, or the folder of a PyTorch extension that has cases.py.
-    If there is an AMD GPU that works, the port is also built with hipcc and runs there.
-    The port is made in memory; nothing is written. This runs code of the tree. If the tree was rewritten in place, the
-    original is what hipport saved, and the port is what the tree has now.
+    hipport ports them in memory and writes nothing. If the tree was rewritten in place, the original is the one that
+    hipport saved, and the port is the tree as it is now. This command runs code of the tree.
 
     That code sees only the environment variables that build tools need (and --env). It cannot write outside of
     hipport's copies and, for a program, the current folder. It has limits on memory and time, and leaves no process
@@ -132,9 +135,11 @@ def verify(
     arguments: list[str] = ctx.meta.get("arguments", [])
     checks = (*sanitize, "thread") if races else sanitize
     if races and "address" in sanitize:
-        raise click.UsageError("--races and --sanitize address exclude each other: the compiler has one or the other")
+        raise click.UsageError(
+            "--races and --sanitize address exclude each other: a compiler can use only one of them; give one"
+        )
     if checks and mutation_score:
-        raise click.UsageError("--mutation-score looks for no races and has no sanitizers: give one or the other")
+        raise click.UsageError("--mutation-score runs without --races and --sanitize; give one of them")
     with failing():
         config = configured(paths, None, target, rocm, warp)
         options: dict[str, Any] = {

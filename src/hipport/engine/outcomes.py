@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from pathlib import PurePath
 
@@ -114,6 +114,16 @@ class Result:
             [(path, file) for path, file in self.created if path not in paths],
             self.calls,
         )
+
+    def undone(self, paths: AbstractSet[PurePath], reason: str) -> Result:
+        """Return the result with the given files as they were: what was applied in them is dropped."""
+        kept = [
+            replace(each, outcome=Outcome.DROPPED, reason=reason)
+            if each.path in paths and each.outcome is Outcome.APPLIED
+            else each
+            for each in self.reported
+        ]
+        return replace(self.without(paths), reported=kept)
 
     def followed(self, more: Result, heard: AbstractSet[PurePath] = frozenset()) -> Result:
         """Return this result followed by `more`; applied findings replace reports at the same place.

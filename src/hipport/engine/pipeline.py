@@ -287,21 +287,36 @@ def _sequence(part: Part, passes: Sequence[Pass[Any]], accept: Certainty, tell: 
 
     Where the parser is lost it guesses, and its guess at one place depends on all others: after an edit it may see a
     function that it missed before, and an earlier pass would find something there in a second run. So such files go
-    through the passes until nothing changes, and so do all files other than C++. If a rule never gets there, it says
-    nothing about the file's code: the file is ported again without that rule's edits, and its findings are left to a
-    person.
+    through the passes until nothing changes, and so do all files other than C++. Each time they are read as a second
+    run reads them. If a rule never gets there, it says nothing about the file's code: the file is ported again without
+    that rule's edits, and its findings are left to a person.
     """
+    result, project, unsettled = _settled(part, passes, accept, tell)
+    if unsettled:
+        # A second run starts from other text, where the rule may do something else, or nothing. Then the file stays as
+        # it was, because that is what a second run starts from, too.
+        anew = {path: replace(project.by_path[path]) for path in unsettled}
+        following = replace(part, project=project.replacing(anew), only=frozenset(unsettled))
+        more, _, _ = _settled(following, passes, accept, _ignore_progress)
+        result = result.undone(unsettled & more.changed.keys(), _UNSETTLED)
+    return result
+
+
+def _settled(
+    part: Part, passes: Sequence[Pass[Any]], accept: Certainty, tell: Callable[[str, int], None]
+) -> tuple[Result, Project, AbstractSet[PurePath]]:
+    """Run passes until nothing changes, and return the files in which some rules' edits are left out for that."""
     unsettled: dict[PurePath, set[str]] = {}
     result, project = _once(part.project, part.only, passes, accept, tell)
-    result, last = _again(part, result, project, passes, accept, unsettled)
+    result, project, last = _again(part, result, project, passes, accept, unsettled)
     while last:
         for path, rules in last.items():
             unsettled.setdefault(path, set()).update(rules)
         anew, _ = _once(part.project, last.keys(), passes, accept, _ignore_progress, unsettled)
         result = result.without(last.keys()).followed(anew, last.keys())
         project = part.project.replacing(result.changed)
-        result, last = _again(part, result, project, passes, accept, unsettled, anew.changed.keys())
-    return result
+        result, project, last = _again(part, result, project, passes, accept, unsettled, anew.changed.keys())
+    return result, project, unsettled.keys()
 
 
 def _again(
@@ -312,16 +327,19 @@ def _again(
     accept: Certainty,
     unsettled: Mapping[PurePath, AbstractSet[str]],
     among: AbstractSet[PurePath] | None = None,
-) -> tuple[Result, dict[PurePath, set[str]]]:
+) -> tuple[Result, Project, dict[PurePath, set[str]]]:
     """Run passes again over the given files, and return the rules by which files still change at the end."""
     again = set(result.changed if among is None else among)
     last: dict[PurePath, set[str]] = {}
     for _ in range(_ROUNDS):
         project, others = _in_own_language(project, again)
-        again = {path for path in again if _may_settle_later(part.project.by_path[path], project.by_path[path])}
+        # The parser's tree of the text alone may differ from the one that it made of an earlier tree and the edits.
+        anew = {path: replace(project.by_path[path]) for path in again}
+        again = {path for path in again if _may_settle_later(part.project.by_path[path], anew[path])}
+        project = project.replacing({path: anew[path] for path in again})
         again |= others if part.only is None else others & part.only
         if not again:
-            return result, {}
+            return result, project, {}
         more, project = _once(project, again, passes, accept, _ignore_progress, unsettled)
         again = set(more.changed)
         last = {path: set() for path in again}
@@ -329,7 +347,7 @@ def _again(
             if each.outcome is Outcome.APPLIED and each.path in last:
                 last[each.path].add(each.rule)
         result = result.followed(more, others)
-    return result, last
+    return result, project, last
 
 
 def _may_settle_later(before: Source, after: Source) -> bool:

@@ -36,7 +36,7 @@ _FUNCTIONS, _TERMS, _SAME_CODE = 8, 4, 16
 _MUCH, _COARSE = 16, 1 / 32
 
 
-class Tolerance(NamedTuple):
+class ArrayTolerance(NamedTuple):
     """By how much a value may differ from the expected one: by `relative` times that, plus `absolute`.
 
     `origin` says where it comes from. `own` is the tolerance of the type alone: a value whose error exceeds both itself
@@ -95,7 +95,7 @@ def tolerance_for(
     *,
     of_case: bool,
     same_code: bool,
-) -> Tolerance | None:
+) -> ArrayTolerance | None:
     """Return the tolerance of an output: that of the case, or else that of its type. None means equal.
 
     `types` are those of the output and of the expected value. `about` has the number of `terms` and the `scale` of the
@@ -109,7 +109,7 @@ def tolerance_for(
     if given is None:
         relative, absolute = of_type(unit, terms, scale, same_code=same_code)
         sums = "sums in another order" if same_code else f"sums of at most {terms} numbers"
-        return Tolerance(relative, absolute, f"{kind} and {sums}", (relative, absolute))
+        return ArrayTolerance(relative, absolute, f"{kind} and {sums}", (relative, absolute))
     scale = max(scale, float(about["scale"]))
     own = of_type(unit, terms, scale, same_code=same_code)
     relative, absolute = given
@@ -121,10 +121,10 @@ def tolerance_for(
             f"the case allows {relative:.2g} of a value and {absolute:.2g}; {kind} and sums of at most {terms} numbers "
             f"come to {most[0]:.2g} of it and {most[1]:.2g}"
         )
-    return Tolerance(relative, absolute, "the case's", own, warning)
+    return ArrayTolerance(relative, absolute, "the case's", own, warning)
 
 
-def compare(output: Any, expected: Any, tolerance: Tolerance | None) -> dict[str, Any]:
+def compare(output: Any, expected: Any, tolerance: ArrayTolerance | None) -> dict[str, Any]:
     """Return the differences of two arrays, as JSON values; `why` is empty if they agree.
 
     Without a tolerance they must be equal, and of equal types. NaN equals only NaN; integers are exact.
@@ -139,7 +139,7 @@ def compare(output: Any, expected: Any, tolerance: Tolerance | None) -> dict[str
         return {**result, "why": ""}
     floats = numpy.issubdtype(output.dtype, numpy.inexact) or numpy.issubdtype(expected.dtype, numpy.inexact)
     if floats:
-        error, ratio, allowed, close = _floats(output, expected, tolerance or Tolerance(0.0, 0.0, "equal"))
+        error, ratio, allowed, close = _floats(output, expected, tolerance or ArrayTolerance(0.0, 0.0, "equal"))
     else:
         close = output == expected
         with numpy.errstate(all="ignore"):
@@ -165,11 +165,11 @@ def compare(output: Any, expected: Any, tolerance: Tolerance | None) -> dict[str
         if hidden.any():
             result["why"] += f", {int(hidden.sum())} of them by more than themselves, which no tolerance hides"
     if floats:
-        result["tolerance"] = _used(tolerance or Tolerance(0.0, 0.0, "equal"), error, ratio, allowed, close)
+        result["tolerance"] = _used(tolerance or ArrayTolerance(0.0, 0.0, "equal"), error, ratio, allowed, close)
     return result
 
 
-def _floats(output: Any, expected: Any, tolerance: Tolerance) -> tuple[Any, Any, Any, Any]:
+def _floats(output: Any, expected: Any, tolerance: ArrayTolerance) -> tuple[Any, Any, Any, Any]:
     """Return errors, relative errors, the allowed errors, and which values are close."""
     wide = "complex128" if numpy.issubdtype(output.dtype, numpy.complexfloating) else "float64"
     a, b = output.astype(wide), expected.astype(wide)
@@ -192,7 +192,7 @@ def _floats(output: Any, expected: Any, tolerance: Tolerance) -> tuple[Any, Any,
     return error, ratio, allowed, close
 
 
-def _used(tolerance: Tolerance, error: Any, ratio: Any, allowed: Any, close: Any) -> dict[str, Any]:
+def _used(tolerance: ArrayTolerance, error: Any, ratio: Any, allowed: Any, close: Any) -> dict[str, Any]:
     """Return a tolerance, with the value that comes nearest to it or exceeds it most."""
     with numpy.errstate(all="ignore"):
         part = numpy.where(error == 0, 0.0, error / numpy.where(allowed == 0, 1e-300, allowed))
@@ -212,7 +212,7 @@ def _used(tolerance: Tolerance, error: Any, ratio: Any, allowed: Any, close: Any
     }
 
 
-def with_spread(tolerance: Tolerance | None, spread: Any) -> Tolerance | None:
+def with_spread(tolerance: ArrayTolerance | None, spread: Any) -> ArrayTolerance | None:
     """Return a tolerance that includes the original's differences in other orders of its threads."""
     if tolerance is None or spread is None or not spread.any():
         return tolerance

@@ -499,7 +499,7 @@ def program(
     builder.compiler  # noqa: B018 - without one, nothing else need be done
     project = project_of(what, exclude=exclude, vendored=vendored)
     if project.root is None:
-        raise ValueError("this was ported from memory: there is no tree to prepare")
+        raise ValueError("this port was made from texts in memory, so there is no tree to prepare")
     units, libraries = units_of(given or what, project, options.env, dialect)
     if not units:
         raise NotCompiled((), "there is nothing to compile here")

@@ -84,7 +84,7 @@ class _Statements:
         self._puts: list[_Put] = []
         self._number = 0
 
-    def add_loop(self, loop: waits.Loop) -> None:
+    def add_loop(self, loop: waits.WaitingLoop) -> None:
         """Handle a loop that waits."""
         node = self._at(loop.start)
         while node is not None and node.type not in LOOPS and node.start_byte == loop.start:

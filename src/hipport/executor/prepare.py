@@ -108,7 +108,7 @@ def prepare(
         whole = [project.root] if project.root else []
     root = project.root
     if root is None:
-        raise ValueError("this was ported from memory: there is no tree to prepare")
+        raise ValueError("this port was made from texts in memory, so there is no tree to prepare")
     project = _rooted(project, _included(project, root, folders))
     base = project.root
     assert base is not None

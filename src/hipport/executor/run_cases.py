@@ -62,20 +62,20 @@ def _check(cases: Any, asked: Iterable[str] = ()) -> None:
     ValueError if there is nothing to run: no case at all, or none of those that were `asked` for.
     """
     if not isinstance(cases.CASES, dict) or not all(isinstance(each, dict) for each in cases.CASES.values()):
-        raise TypeError("CASES has to be a dict: the name of each case -> a dict of parameters of inputs()")
+        raise TypeError("CASES must be a dict: the name of each case -> a dict of parameters of inputs()")
     gradients = getattr(cases, "GRADIENTS", {})
     if not isinstance(gradients, dict) or not all(
         isinstance(each, tuple | list) and len(each) == 3 for each in gradients.values()
     ):
         raise TypeError(
-            "GRADIENTS has to be a dict: the output that is a gradient -> (the output that it is the gradient of, "
+            "GRADIENTS must be a dict: the output that is a gradient -> (the output that it is the gradient of, "
             "the input that weights that output or None, the input that it is the derivative by)"
         )
     unknown = sorted(set(getattr(cases, "GRADIENT_CASES", ())) - set(cases.CASES))
     if unknown:
         raise ValueError(f"GRADIENT_CASES has names that CASES does not have: {', '.join(map(str, unknown))}")
     if not cases.CASES:
-        raise ValueError("CASES is empty: nothing would be run")
+        raise ValueError("CASES is empty, so nothing would run; add a case")
     if missing := [name for name in asked if name not in cases.CASES]:
         raise ValueError(f"there is no case {', '.join(missing)}; CASES has {', '.join(map(str, cases.CASES))}")
 
@@ -172,7 +172,7 @@ def _one(cases: Any, package: Any, name: str, device: str) -> tuple[dict[str, An
     for key, array in found.items():
         # None if a tensor has no gradient; or a list of tensors.
         if array.dtype == object:
-            raise TypeError(f"call() has to return tensors and numbers, but {key} is {outputs[key]!r:.60}")
+            raise TypeError(f"call() must return tensors and numbers, but {key} is {outputs[key]!r:.60}")
     types = {
         key: arrays.type_of(value if isinstance(value, torch.Tensor) else found[key]) for key, value in outputs.items()
     }

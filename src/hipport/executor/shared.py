@@ -20,9 +20,9 @@ from hipport.engine.pipeline import Pass
 from hipport.executor.shared_declarations import (
     BLANK,
     Alias,
-    Declaration,
-    Declarator,
     NotUnderstood,
+    SharedDeclaration,
+    SharedDeclarator,
     macro_around,
     parse,
 )
@@ -99,7 +99,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
     yield from _captures(source, local)
 
 
-def _references(source: Cpp, span: Span, declaration: Declaration) -> Finding:
+def _references(source: Cpp, span: Span, declaration: SharedDeclaration) -> Finding:
     """In a function: every variable is a reference to its place in the block."""
     edits = [Edit(each, _kept_lines(source, each)) for each in declaration.storage]
     for each in declaration.declarators:
@@ -122,13 +122,13 @@ def _references(source: Cpp, span: Span, declaration: Declaration) -> Finding:
     return Finding(span, "extern" if declaration.external else "variable", f"{names} in the block", tuple(edits))
 
 
-def _after(each: Declarator, closing: bytes, place: bytes) -> Iterable[Edit]:
+def _after(each: SharedDeclarator, closing: bytes, place: bytes) -> Iterable[Edit]:
     if each.name.end == each.end:
         return (Edit(Span(each.end, each.end), closing + place),)
     return Edit(Span(each.name.end, each.name.end), closing), Edit(Span(each.end, each.end), place)
 
 
-def _outside(source: Cpp, span: Span, declaration: Declaration) -> Finding:
+def _outside(source: Cpp, span: Span, declaration: SharedDeclaration) -> Finding:
     """At file scope: thread-local, because a block stays on one thread of the operating system."""
     edits = [Edit(each, _kept_lines(source, each)) for each in declaration.storage]
     first = declaration.storage[0]

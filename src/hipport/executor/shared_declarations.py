@@ -42,7 +42,7 @@ class Alias(NamedTuple):
 
 
 @dataclass
-class Declarator:
+class SharedDeclarator:
     """One declared name: from the beginning of its `*` or name to the place of an initializer."""
 
     start: int
@@ -54,7 +54,7 @@ class Declarator:
 
 
 @dataclass
-class Declaration:
+class SharedDeclaration:
     """A declaration of variables in shared memory, or the part of one in a macro."""
 
     span: Span
@@ -62,7 +62,7 @@ class Declaration:
     alignments: list[bytes]
     external: bool
     typed: bool
-    declarators: list[Declarator]
+    declarators: list[SharedDeclarator]
 
 
 def macro_around(source: Cpp, span: Span) -> re.Match[bytes] | None:
@@ -101,7 +101,7 @@ class _Tokens:
         return token is not None and token[0] in texts
 
 
-def parse(source: Cpp, span: Span, known: frozenset[Alias]) -> Declaration:
+def parse(source: Cpp, span: Span, known: frozenset[Alias]) -> SharedDeclaration:
     """Parse the declaration that contains the word at `span`."""
     code = source.code
     directive = source.directive(span.start)
@@ -109,7 +109,7 @@ def parse(source: Cpp, span: Span, known: frozenset[Alias]) -> Declaration:
     floor = macro.end() if macro else 0
     start = _start(source, span, floor)
     tokens = _Tokens(code, start, directive.end if directive else len(code))
-    declaration = Declaration(Span(start, start), [], [], False, False, [])
+    declaration = SharedDeclaration(Span(start, start), [], [], False, False, [])
     _specifiers(source, tokens, declaration, {alias.name: alias for alias in known})
     _declarators(source, tokens, declaration)
     declaration.span = Span(start, max(tokens.at, span.end))
@@ -169,7 +169,7 @@ def _opening(code: bytes, end: int, floor: int) -> int | None:
     return None
 
 
-def _specifiers(source: Cpp, tokens: _Tokens, declaration: Declaration, known: dict[bytes, Alias]) -> None:
+def _specifiers(source: Cpp, tokens: _Tokens, declaration: SharedDeclaration, known: dict[bytes, Alias]) -> None:
     """Skip the text before the first declarator."""
     while (token := tokens.peek()) is not None:
         text, span = token
@@ -300,7 +300,7 @@ def _skip_angles(source: Cpp, tokens: _Tokens) -> None:
             raise NotUnderstood("template arguments do not end")
 
 
-def _alignment(source: Cpp, declaration: Declaration, span: Span, word: bytes) -> None:
+def _alignment(source: Cpp, declaration: SharedDeclaration, span: Span, word: bytes) -> None:
     """Remove an alignment from the declaration, and remember it."""
     text = source[span]
     if word in (b"__align__", b"alignas", b"_Alignas"):
@@ -321,7 +321,7 @@ def _is_type(text: bytes) -> bool:
     return bool(re.fullmatch(rb"\s*(?:(?:unsigned|signed|int|long|short|char|float|double|\w*\d_t)\s*)+", text))
 
 
-def _declarators(source: Cpp, tokens: _Tokens, declaration: Declaration) -> None:
+def _declarators(source: Cpp, tokens: _Tokens, declaration: SharedDeclaration) -> None:
     while (token := tokens.peek()) is not None:
         if token[0] == b";":
             tokens.take()
@@ -344,8 +344,8 @@ def _declarators(source: Cpp, tokens: _Tokens, declaration: Declaration) -> None
             raise NotUnderstood(f"{token[0].decode(errors='replace')} behind its name")
 
 
-def _declarator(source: Cpp, tokens: _Tokens, declaration: Declaration) -> Declarator | None:
-    found: Declarator | None = None
+def _declarator(source: Cpp, tokens: _Tokens, declaration: SharedDeclaration) -> SharedDeclarator | None:
+    found: SharedDeclarator | None = None
     start = None
     depth = 0
     while (token := tokens.peek()) is not None:
@@ -377,7 +377,7 @@ def _declarator(source: Cpp, tokens: _Tokens, declaration: Declaration) -> Decla
             found.end = span.end
         elif found is None and re.match(rb"[A-Za-z_]", text):
             tokens.take()
-            found = Declarator(start, span, span.end, depth > 0)
+            found = SharedDeclarator(start, span, span.end, depth > 0)
         else:
             break
     return None if depth else found

@@ -27,7 +27,14 @@ from hipport.executor import torch_devices
 from hipport.executor.missing_names import absent
 from hipport.executor.prepare import Prepared, prepare
 from hipport.executor.torch_installed import NotBuildable, PyTorch, allocator, torch_of
-from hipport.executor.torch_units import NO_CONSTANT, CompiledUnit, ExtensionOptions, Unit, UnitCompiler, kept_arguments
+from hipport.executor.torch_units import (
+    NO_CONSTANT,
+    CompiledTorchUnit,
+    ExtensionOptions,
+    TorchUnit,
+    UnitCompiler,
+    kept_arguments,
+)
 from hipport.program.project import Project
 from hipport.workspace.discovery import discover
 
@@ -138,7 +145,7 @@ def _prepared(
     session: BuildSession,
     code: Ported | Project,
     dialect: str,
-    units: Sequence[Unit],
+    units: Sequence[TorchUnit],
     torch: PyTorch,
     options: ExtensionOptions,
 ) -> Prepared:
@@ -150,7 +157,10 @@ def _prepared(
 
 
 def _linked(
-    compiler: UnitCompiler, units: Sequence[Unit], objects: Sequence[CompiledUnit], modules: Mapping[str, Path]
+    compiler: UnitCompiler,
+    units: Sequence[TorchUnit],
+    objects: Sequence[CompiledTorchUnit],
+    modules: Mapping[str, Path],
 ) -> Iterator[Module]:
     """Link each extension, and yield it."""
     for extension in dict.fromkeys(unit.extension for unit in units):
@@ -215,9 +225,9 @@ class _Recorder:
     dialect: str
     options: ExtensionOptions
 
-    def all(self) -> tuple[list[Unit], dict[str, Path], dict[str, str]]:
+    def all(self) -> tuple[list[TorchUnit], dict[str, Path], dict[str, str]]:
         """Return the units of all extensions, the place of each extension, and the metadata of each distribution."""
-        units: list[Unit] = []
+        units: list[TorchUnit] = []
         modules: dict[str, Path] = {}
         about: dict[str, str] = {}
         scripts = [path for path in sorted(self.session.copy.rglob("*.py")) if ".hipport" not in path.parts]
@@ -250,9 +260,9 @@ class _Recorder:
             raise NotBuildable("; ".join(problems))
         return units, modules, about
 
-    def _units(self, answer: Mapping[str, Any]) -> Iterator[Unit]:
+    def _units(self, answer: Mapping[str, Any]) -> Iterator[TorchUnit]:
         for each in answer["commands"]:
-            yield Unit(
+            yield TorchUnit(
                 Path(each["source"]),
                 each["language"] == "hip",
                 tuple(each["arguments"]),

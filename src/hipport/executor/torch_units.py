@@ -84,7 +84,7 @@ NO_CONSTANT = re.compile(r"call to non-.constexpr. function .*wave_size|non-cons
 
 
 @dataclass(frozen=True)
-class Unit:
+class TorchUnit:
     source: Path
     device: bool
     arguments: tuple[str, ...]
@@ -117,7 +117,7 @@ def _said_as(dialect: str) -> Dialect:
 
 
 @dataclass(frozen=True)
-class CompiledUnit:
+class CompiledTorchUnit:
     path: Path
     seconds: float
     cached: bool
@@ -150,7 +150,7 @@ class UnitCompiler:
             except NotCompiled as problem:
                 raise NotBuildable(f"the executor's runtime does not compile: {problem}") from problem
 
-    def compiler_of(self, unit: Unit) -> compilers.Compiler:
+    def compiler_of(self, unit: TorchUnit) -> compilers.Compiler:
         """Device code is compiled by the compiler for programs, because convergence of lanes depends on it."""
         return self.compiler if unit.device else self.host_compiler
 
@@ -164,7 +164,7 @@ class UnitCompiler:
         builder = self.builder(optimize, compiler)
         return [flag for flag in builder.flags(standard=_STANDARD) if not flag.startswith("-D")]
 
-    def compile(self, unit: Unit) -> CompiledUnit:
+    def compile(self, unit: TorchUnit) -> CompiledTorchUnit:
         """Compile `unit`, or return the cached result for the same input."""
         least: Headers = "tensors" if unit.device and not self._is_of_host(unit.source) else "light"
         command = self._command(unit, least)
@@ -173,7 +173,7 @@ class UnitCompiler:
         for state in sorted(folder.glob("*.json")):
             read: dict[str, str] = json.loads(state.read_text())
             if self.session.digests.are(read):
-                return CompiledUnit(state.with_suffix(".o"), 0.0, True, ())
+                return CompiledTorchUnit(state.with_suffix(".o"), 0.0, True, ())
         folder.mkdir(parents=True, exist_ok=True)
         made, listing = folder / f"{os.getpid()}.o", folder / f"{os.getpid()}.d"
         start = time.monotonic()
@@ -195,7 +195,7 @@ class UnitCompiler:
                 last = "\n".join(said.strip().splitlines()[-5:])
                 ended = f"the compiler did not end within {self.options.timeout:.0f} s" if status is None else last
                 messages = (*messages, Message(path, 0, 0, "error", ended))
-            return CompiledUnit(made, seconds, False, messages)
+            return CompiledTorchUnit(made, seconds, False, messages)
         # Files of PyTorch and the system are identified by their versions, which are part of the command.
         own = (str(self.torch.include), "/usr/")
         names = precompiled.files_listed(listing, unit.folder)
@@ -204,7 +204,7 @@ class UnitCompiler:
         made.replace(folder / f"{name}.o")
         listing.unlink()
         (folder / f"{name}.json").write_text(json.dumps(digests))
-        return CompiledUnit(folder / f"{name}.o", seconds, False, ())
+        return CompiledTorchUnit(folder / f"{name}.o", seconds, False, ())
 
     def link(self, objects: Iterable[Path], place: Path) -> None:
         """Link a module. Undefined symbols are errors now, not at import."""
@@ -228,7 +228,7 @@ class UnitCompiler:
             lines = [line for line in said.splitlines() if "undefined" in line or "multiple" in line or "error" in line]
             raise NotBuildable(f"{place.name} could not be linked: " + "\n".join(lines[:8] or said.splitlines()[-3:]))
 
-    def _command(self, unit: Unit, headers: Headers) -> list[str]:
+    def _command(self, unit: TorchUnit, headers: Headers) -> list[str]:
         defines, given = kept_arguments(unit, self.torch, self.options.kept)
         includes = [str(self._made(Path(word))) if word[0] == "/" else word for word in given]
         compiler = self.compiler_of(unit)
@@ -278,7 +278,7 @@ class UnitCompiler:
         made = self.prepared.made(original)
         return path if made == original else made
 
-    def _with_torch(self, unit: Unit, headers: Headers) -> list[str]:
+    def _with_torch(self, unit: TorchUnit, headers: Headers) -> list[str]:
         compiler = self.compiler_of(unit)
         own = [word for each in self.torch.includes for word in ("-isystem", str(each))]
         folders = [*_IN_FRONT[headers], *own]
@@ -411,7 +411,7 @@ def _as_text(defines: Iterable[str]) -> str:
     return "\n".join([*lines, ""])
 
 
-def kept_arguments(unit: Unit, torch: PyTorch, cache: Path) -> tuple[list[str], list[str]]:
+def kept_arguments(unit: TorchUnit, torch: PyTorch, cache: Path) -> tuple[list[str], list[str]]:
     """Return a compiler's macro definitions, and its include folders other than PyTorch's own."""
     foreign = (str(torch.include.parent), str(cache / "toolkit"))
     defines: list[str] = []

@@ -191,7 +191,7 @@ def _barriers(component: Component) -> frozenset[bytes]:
     return callers(component, _BARRIER)
 
 
-class Loop(NamedTuple):
+class WaitingLoop(NamedTuple):
     """A loop: where it starts, the text of its condition and of its body, and whether it counts iterations."""
 
     start: int
@@ -201,7 +201,7 @@ class Loop(NamedTuple):
     counts: bool
 
 
-def _waits(source: Cpp, component: Component) -> Iterator[Loop]:
+def _waits(source: Cpp, component: Component) -> Iterator[WaitingLoop]:
     """Yield the loops of a file in which a lane may wait for an action of another one."""
     if source.is_hipport_header or not DEVICE.search(source.code):
         return
@@ -213,7 +213,7 @@ def _waits(source: Cpp, component: Component) -> Iterator[Loop]:
             yield loop
 
 
-def _is_wait(loop: Loop, looks: re.Pattern[bytes]) -> bool:
+def _is_wait(loop: WaitingLoop, looks: re.Pattern[bytes]) -> bool:
     condition, body = loop.condition, loop.body
     if condition.strip(b" ()\t\r\n") in (b"0", b"false"):
         return False  # the body of a macro
@@ -243,7 +243,7 @@ def _assigned(name: bytes, text: bytes) -> bool:
     return re.search(pattern, text) is not None
 
 
-def _only_updates(source: Cpp, loop: Loop, looks: re.Pattern[bytes]) -> bool:
+def _only_updates(source: Cpp, loop: WaitingLoop, looks: re.Pattern[bytes]) -> bool:
     """Whether the loop only polls whether a value that it has just read was changed (a compare-and-swap loop)."""
     found = False
     for match in looks.finditer(source.code, loop.start, loop.end):
@@ -255,7 +255,7 @@ def _only_updates(source: Cpp, loop: Loop, looks: re.Pattern[bytes]) -> bool:
     return found
 
 
-def _all_loops(source: Cpp) -> Iterator[Loop]:
+def _all_loops(source: Cpp) -> Iterator[WaitingLoop]:
     code = source.code
     ends: set[int] = set()
     for match in re.finditer(rb"\bdo\b", code):
@@ -265,7 +265,7 @@ def _all_loops(source: Cpp) -> Iterator[Loop]:
         if tail is None or last is None:
             continue
         ends.add(tail.start(1))
-        yield Loop(match.start(), last + 1, code[tail.end(2) : last], code[match.end() : end], False)
+        yield WaitingLoop(match.start(), last + 1, code[tail.end(2) : last], code[match.end() : end], False)
     for match in LOOP.finditer(code):
         closing = source.closing(match.end() - 1)
         end = statement_end(source, closing + 1) if closing is not None else None
@@ -279,10 +279,10 @@ def _all_loops(source: Cpp) -> Iterator[Loop]:
             step = code[cuts[1] + 1 : closing].strip()
             condition = code[cuts[0] + 1 : cuts[1]]
             counts = bool(step and _COUNTS.search(condition))
-        yield Loop(match.start(), end, condition, code[closing + 1 : end], counts)
+        yield WaitingLoop(match.start(), end, condition, code[closing + 1 : end], counts)
 
 
-def waiting_loops(component: Component) -> dict[PurePath, tuple[Loop, ...]]:
+def waiting_loops(component: Component) -> dict[PurePath, tuple[WaitingLoop, ...]]:
     """Return the loops of each file in which a lane may wait for an action of another one."""
     return {each.path: tuple(_waits(each, component)) for each in component if isinstance(each, Cpp)}
 

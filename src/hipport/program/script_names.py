@@ -45,6 +45,7 @@ class ScriptNames:
         self.module = source.module
         self.parent: dict[cst.CSTNode, cst.CSTNode] = {}
         self.nodes: list[cst.CSTNode] = []
+        self._texts: dict[cst.CSTNode, str] = {}
         stack: list[cst.CSTNode] = [self.module]
         while stack:
             node = stack.pop()
@@ -111,8 +112,10 @@ class ScriptNames:
 
     def by_notebook(self, call: cst.Call) -> bool:
         """Say whether the call stands for a shell command of a notebook, which is read as a command."""
-        function = self.code(call.func)
-        return self.source.path.suffix == ".ipynb" and function in ("get_ipython().system", "get_ipython().getoutput")
+        return self.source.path.suffix == ".ipynb" and self.code(call.func) in (
+            "get_ipython().system",
+            "get_ipython().getoutput",
+        )
 
     def calls(self, name: str) -> list[cst.Call]:
         """Return the calls of functions or methods of that name."""
@@ -120,7 +123,10 @@ class ScriptNames:
 
     def code(self, node: cst.CSTNode) -> str:
         """Return the node's text."""
-        return self.module.code_for_node(node).strip()
+        text = self._texts.get(node)
+        if text is None:
+            text = self._texts[node] = self.module.code_for_node(node).strip()
+        return text
 
     def text(self, node: cst.CSTNode | None, depth: int = 0) -> str:
         """Return the string value of an expression, with HOLE for parts that are known only when it runs."""

@@ -140,9 +140,14 @@ class Unknown(Exception):
         self.near = tuple(near)
 
     def __str__(self) -> str:
-        advice = f"Did you mean: {', '.join(self.near)}?" if self.near else "hipport leaves it as it is."
+        advice = (
+            f"Did you mean: {', '.join(self.near)}?"
+            if self.near
+            else "To port it, add a row to a table: docs/how-to/add-a-row.md."
+        )
         return (
-            f"{self.name}: no pass, rule, pitfall or fault has this name, and no pass says anything about it. {advice}"
+            f"{self.name}: no pass, rule, pitfall or fault has this name, and no table has a row for it. hipport does "
+            f"not change it. {advice}"
         )
 
 

@@ -17,7 +17,7 @@ from typing import ClassVar
 from hipport.core.edits import Span
 from hipport.core.group import Group
 from hipport.core.source import Source
-from hipport.syntax.enclosing import Block, around
+from hipport.syntax.enclosing import EnclosingBlock, around
 
 _PLAIN = rb'(?:[^ \0\t\r\n()#"\[=\\]|\\[^\0\n])'
 _MAKE = rb"\$\([A-Za-z0-9_]*\)"
@@ -81,7 +81,7 @@ class CMakeCommand:
 
 
 @dataclass(frozen=True)
-class Expression:
+class GeneratorExpression:
     """A generator expression `$<head:content>`; without a colon, `content` is None.
 
     `inside` are the expressions directly inside either part.
@@ -90,7 +90,7 @@ class Expression:
     span: Span
     head: Span
     content: Span | None
-    inside: tuple[Expression, ...]
+    inside: tuple[GeneratorExpression, ...]
 
 
 @dataclass(frozen=True)
@@ -210,9 +210,9 @@ class CMake(Source):
         return self._parsed[0]
 
     @cached_property
-    def _blocks(self) -> tuple[dict[CMakeCommand, Block[CMakeCommand] | None], int]:
-        innermost: dict[CMakeCommand, Block[CMakeCommand] | None] = {}
-        block: Block[CMakeCommand] | None = None
+    def _blocks(self) -> tuple[dict[CMakeCommand, EnclosingBlock[CMakeCommand] | None], int]:
+        innermost: dict[CMakeCommand, EnclosingBlock[CMakeCommand] | None] = {}
+        block: EnclosingBlock[CMakeCommand] | None = None
         unmatched = opened = 0
         for command in self.commands:
             if command.name in _ENDING:
@@ -223,17 +223,17 @@ class CMake(Source):
             if command.name in ("elseif", "else"):
                 if block is not None and block.first.name == "if":
                     innermost[command] = block.outer
-                    block = Block(command, block.first, block, block.outer)
+                    block = EnclosingBlock(command, block.first, block, block.outer)
                 else:
                     unmatched += 1
                     innermost[command] = block
                 continue
             innermost[command] = block
             if command.name in _ENDS:
-                block, opened = Block(command, command, None, block), opened + 1
+                block, opened = EnclosingBlock(command, command, None, block), opened + 1
         return innermost, unmatched + opened
 
-    def block(self, command: CMakeCommand) -> Block[CMakeCommand] | None:
+    def block(self, command: CMakeCommand) -> EnclosingBlock[CMakeCommand] | None:
         """Return the innermost block around `command`, without one that it begins or divides."""
         return self._blocks[0][command]
 
@@ -293,7 +293,7 @@ class CMake(Source):
         for match in _REFERENCE.finditer(self.code, span.start, span.end):
             yield Reference(match["name"].decode("ascii"), match["of"].decode("ascii"), Span(*match.span()))
 
-    def expressions(self, span: Span) -> Iterator[Expression]:
+    def expressions(self, span: Span) -> Iterator[GeneratorExpression]:
         """Yield the outermost generator expressions in `span`; one may extend over several arguments.
 
         An expression without an end is left out, but the expressions inside it are not.
@@ -305,10 +305,10 @@ _KINDS = ("space", "comment", "open", "close", "bracket", "quoted", "unquoted", 
 _MARKER = re.compile(rb"\$<|[:>]")
 
 
-def _expressions(code: bytes, span: Span) -> tuple[Expression, ...]:
-    found: list[Expression] = []
+def _expressions(code: bytes, span: Span) -> tuple[GeneratorExpression, ...]:
+    found: list[GeneratorExpression] = []
     # For each open expression: its start, its colons, and the expressions inside.
-    stack: list[tuple[int, list[int], list[Expression]]] = []
+    stack: list[tuple[int, list[int], list[GeneratorExpression]]] = []
     for match in _MARKER.finditer(code, span.start, span.end):
         if match.group() == b"$<":
             stack.append((match.start(), [], []))
@@ -323,7 +323,7 @@ def _expressions(code: bytes, span: Span) -> tuple[Expression, ...]:
             head = Span(start + 2, colons[0] if colons else match.start())
             content = Span(colons[0] + 1, match.start()) if colons else None
             (stack[-1][2] if stack else found).append(
-                Expression(Span(start, match.end()), head, content, tuple(inside))
+                GeneratorExpression(Span(start, match.end()), head, content, tuple(inside))
             )
     found += (each for _, _, inside in stack for each in inside)
     return tuple(found)

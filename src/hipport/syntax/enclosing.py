@@ -11,7 +11,7 @@ _Part = TypeVar("_Part")
 
 
 @dataclass(frozen=True, eq=False)
-class Block(Generic[_Part]):
+class EnclosingBlock(Generic[_Part]):
     """A block up to one of its parts: an `elseif` whose `if` is `before` and `first`.
 
     `outer` is the enclosing block.
@@ -19,8 +19,8 @@ class Block(Generic[_Part]):
 
     part: _Part
     first: _Part
-    before: Block[_Part] | None
-    outer: Block[_Part] | None
+    before: EnclosingBlock[_Part] | None
+    outer: EnclosingBlock[_Part] | None
 
     @property
     def parts(self) -> tuple[_Part, ...]:
@@ -33,7 +33,7 @@ class Block(Generic[_Part]):
         return tuple(reversed(found))
 
 
-def around(block: Block[_Part] | None) -> tuple[tuple[_Part, ...], ...]:
+def around(block: EnclosingBlock[_Part] | None) -> tuple[tuple[_Part, ...], ...]:
     """Return the parts of a block and of the blocks around it, the outermost first."""
     found = []
     while block is not None:
@@ -43,9 +43,9 @@ def around(block: Block[_Part] | None) -> tuple[tuple[_Part, ...], ...]:
 
 
 def answered(
-    block: Block[_Part] | None,
-    known: dict[Block[_Part], bool | None],
-    answer: Callable[[Block[_Part]], bool | None],
+    block: EnclosingBlock[_Part] | None,
+    known: dict[EnclosingBlock[_Part], bool | None],
+    answer: Callable[[EnclosingBlock[_Part]], bool | None],
     *,
     by_part: bool = False,
 ) -> bool | None:

@@ -16,7 +16,7 @@ from typing import ClassVar
 from hipport.core.edits import Span
 from hipport.core.group import Group
 from hipport.core.source import Source
-from hipport.syntax.enclosing import Block, around
+from hipport.syntax.enclosing import EnclosingBlock, around
 
 _ASSIGNMENT = re.compile(
     rb"[ ]*(?:(?:export|override|private|unexport)[ \t]+)*(?P<name>[^\s:#=+?!$]+)[ \t]*(?P<op>:{0,3}=|\?=|\+=|!=)[ \t]*"
@@ -67,10 +67,10 @@ class Makefile(Source):
     group: ClassVar[Group] = Group.BUILD
 
     @cached_property
-    def _parsed(self) -> tuple[tuple[MakeLine, ...], dict[MakeLine, Block[MakeLine] | None], int]:
+    def _parsed(self) -> tuple[tuple[MakeLine, ...], dict[MakeLine, EnclosingBlock[MakeLine] | None], int]:
         lines: list[MakeLine] = []
-        innermost: dict[MakeLine, Block[MakeLine] | None] = {}
-        block: Block[MakeLine] | None = None
+        innermost: dict[MakeLine, EnclosingBlock[MakeLine] | None] = {}
+        block: EnclosingBlock[MakeLine] | None = None
         wrong = defines = opened = 0
         in_rule = False
         for span in self._logical():
@@ -90,10 +90,10 @@ class Makefile(Source):
                 wrong += block is None
                 if block is not None:
                     innermost[line] = block.outer
-                    block = Block(line, block.first, block, block.outer)
+                    block = EnclosingBlock(line, block.first, block, block.outer)
             innermost.setdefault(line, block)
             if word in ("ifeq", "ifneq", "ifdef", "ifndef"):
-                block, opened = Block(line, line, None, block), opened + 1
+                block, opened = EnclosingBlock(line, line, None, block), opened + 1
             if word == "rule":
                 in_rule = True
             elif word in ("assignment", "other"):
@@ -163,7 +163,7 @@ class Makefile(Source):
         """Return the conditionals around `line`, the outermost first: `(ifeq,)`, or `(ifeq, else)`."""
         return around(self.block(line))
 
-    def block(self, line: MakeLine) -> Block[MakeLine] | None:
+    def block(self, line: MakeLine) -> EnclosingBlock[MakeLine] | None:
         """Return the innermost conditional around `line`, without one that it begins or divides."""
         return self._parsed[1][line]
 

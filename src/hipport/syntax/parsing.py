@@ -56,6 +56,16 @@ _UNENDED = re.compile(
     rb"(?P<blank>[ \t])[ \t]*\([ \t]*void[ \t]*\)",
     re.MULTILINE,
 )
+# Specifiers with arguments that the grammar does not know, where a compiler takes them; they decide no structure.
+_SPECIFIERS = frozenset(
+    b"__align__ __builtin_align__ __maxnreg__ __cluster_dims__ __block_size__ __declspec _Pragma __attribute__".split()
+)
+# Between the captures of a lambda and its parameters.
+_LAMBDA = re.compile(rb"\](?P<space>\s*(?:__(?:host|device|global|forceinline|noinline)__\s*)+)(?=[({])")
+_SPACES = frozenset((b"__host__", b"__device__"))
+# Before an attribute behind a name that is declared.
+_DECLARED = re.compile(rb"[\w\]]\s*\Z")
+_BEHIND_NAME = re.compile(rb"\s*[=;,\[{]")
 _PRAGMAS_IN = re.compile(rb"\)((?:\s*?\n[ \t]*#[ \t]*pragma\b(?!\s+omp\b)[^\n]*)+)")
 
 
@@ -125,18 +135,20 @@ def _to_parse(source: Lexed) -> bytes:
     Removed are pragmas between the head of a loop or an `if` and its body: the grammar would take the head for a
     statement without a body. Removed are macros before the type of a declaration: it would take the type for the name.
     A macro on a line of its own, `STEP(2)`, before `(void)f();` gets a semicolon: the grammar would read a call of its
-    result. In `i < n >> 1` and `i < n && j > (k)`, which it would take for templates, `<` becomes `>`: the operator is
-    read from the text. A lone carriage return, which ends no line for the grammar, becomes a line feed.
+    result. Removed are specifiers such as `__align__(16)` and `_Pragma("unroll")`, and the `__device__` of a lambda,
+    which it does not know there. In `i < n >> 1` and `i < n && j > (k)`, which it would take for templates, `<` becomes
+    `>`: the operator is read from the text. A lone carriage return, which ends no line for the grammar, becomes a line
+    feed.
     """
     parted = {match.start(): Span(*match.span(1)) for match in _PRAGMAS_IN.finditer(source.code)}
     unended = [match.start("blank") for match in _UNENDED.finditer(source.code)] if b"void" in source.words else []
     compared = list(_compared(source))
-    macros = list(_before_types(source))
+    macros = [*_before_types(source), *_specifiers(source)]
     if not parted and not unended and not compared and not macros:
         return _without_comments(source)
     text = bytearray(_without_comments(source))
     for macro in macros:
-        text[macro.start : macro.end] = b" " * len(macro)
+        text[macro.start : macro.end] = re.sub(rb"[^\r\n]", b" ", bytes(text[macro.start : macro.end]))
     for place in compared:
         text[place] = 0x3E  # `>`
     for place in unended:
@@ -214,6 +226,25 @@ def _before_types(source: Lexed) -> Iterator[Span]:
             or ((directive := source.directive(last - 1)) and directive.end <= last)
         ):
             yield Span(*match.span("macro"))
+
+
+def _specifiers(source: Lexed) -> Iterator[Span]:
+    """Yield the specifiers that the grammar does not know where they stand."""
+    code = source.code
+    if not _SPACES.isdisjoint(source.words):
+        yield from (Span(*match.span("space")) for match in _LAMBDA.finditer(code))
+    for word in sorted(_SPECIFIERS & source.words):
+        for match in re.finditer(rb"\b%s\s*\(" % word, code):
+            closing = source.closing(match.end() - 1)
+            if closing is None or source.directive(match.start()) is not None:
+                continue
+            # The grammar knows attributes before declarators.
+            if word == b"__attribute__" and not (
+                _DECLARED.search(code, max(0, match.start() - 80), match.start())
+                and _BEHIND_NAME.match(code, closing + 1)
+            ):
+                continue
+            yield Span(match.start(), closing + 1)
 
 
 def _compared(source: Lexed) -> Iterator[int]:

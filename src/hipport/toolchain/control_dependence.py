@@ -10,34 +10,34 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 
-class Side(NamedTuple):
+class BranchSide(NamedTuple):
     """One outgoing edge of the branch at the end of a block, by its index."""
 
     block: int
     way: int
 
 
-def deciding(following: Sequence[Sequence[int]]) -> list[frozenset[Side]]:
+def deciding(following: Sequence[Sequence[int]]) -> list[frozenset[BranchSide]]:
     """Return for each block the edges on which it is control dependent: they lead to it, or to another execution of it.
 
     `following` has the successors of each block. An infinite loop counts as one that may end.
     """
     behind = _post_dominators(following)
-    found: list[set[Side]] = [set() for _ in following]
+    found: list[set[BranchSide]] = [set() for _ in following]
     for block, targets in enumerate(following):
         if len(targets) < 2:
             continue
         for way, target in enumerate(targets):
             at = target
             while at not in (behind[block], len(following)):
-                found[at].add(Side(block, way))
+                found[at].add(BranchSide(block, way))
                 at = behind[at]
     return [frozenset(each) for each in found]
 
 
-def all_deciding(direct: Sequence[frozenset[Side]], block: int) -> frozenset[Side]:
+def all_deciding(direct: Sequence[frozenset[BranchSide]], block: int) -> frozenset[BranchSide]:
     """Return the edges on which `block` is control dependent, directly or not."""
-    found: set[Side] = set()
+    found: set[BranchSide] = set()
     waiting = list(direct[block])
     while waiting:
         each = waiting.pop()

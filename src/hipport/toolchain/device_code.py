@@ -73,7 +73,7 @@ class CodeFunction:
     last: int
 
 
-class DeviceCode:
+class CompiledDeviceCode:
     """The IR of one compilation of a unit, as text.
 
     With `-S -emit-llvm`, from clang or from opt, with line tables (`-gline-tables-only`).

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hipport.core.tables import load, one_of
-from hipport.toolchain.device_code import NAME, CodeFunction, DeviceCode
+from hipport.toolchain.device_code import NAME, CodeFunction, CompiledDeviceCode
 from hipport.toolchain.processes import limited
 
 #: The options with which clang generates the IR.
@@ -94,19 +94,19 @@ class Opt:
 
 
 @dataclass(frozen=True)
-class Said:
+class LlvmVerdict:
     """The output of opt: by function, the branches at which lanes may diverge, and the varying values."""
 
     branches: Mapping[str, frozenset[int]]
     values: Mapping[str, frozenset[str]]
 
 
-def proven(text: str, opt: Opt, scratch: Path) -> tuple[DeviceCode, Said]:
+def proven(text: str, opt: Opt, scratch: Path) -> tuple[CompiledDeviceCode, LlvmVerdict]:
     """Return a front end's IR with all callees inlined into kernels except the collectives, and LLVM's answer for it.
 
     Raises NotAnalysed.
     """
-    code = DeviceCode(text)
+    code = CompiledDeviceCode(text)
     mentioned = {name: code.mentioned(each) for name, each in code.functions.items()}
     opaque = _collectives(mentioned)
     text = _ATTRIBUTES.sub(lambda match: match[1] + _INLINING.sub("", match[2]), text)
@@ -121,9 +121,9 @@ def proven(text: str, opt: Opt, scratch: Path) -> tuple[DeviceCode, Said]:
     wanted = (name for name, each in code.functions.items() if each.kernel and name in reaching)
     kernels = ";".join(f"preserve-gv={name}" for name in wanted)
     if not kernels:
-        return DeviceCode(""), Said({}, {})
+        return CompiledDeviceCode(""), LlvmVerdict({}, {})
     made, said = opt.run(f"{_FLATTEN % kernels},{_PRINT}", "\n".join(lines), scratch)
-    return DeviceCode(made), _read(said)
+    return CompiledDeviceCode(made), _read(said)
 
 
 def is_collective(callee: str) -> bool:
@@ -141,7 +141,7 @@ def is_own(name: str) -> bool:
     return _OWN.match(name) is not None
 
 
-def is_unseen(callee: str, code: DeviceCode) -> bool:
+def is_unseen(callee: str, code: CompiledDeviceCode) -> bool:
     """Whether a function may have any effect: its body is elsewhere, and it is not an intrinsic."""
     known = callee in code.functions or callee.startswith(_OF_LLVM)
     return not known and not is_own(callee) and _LEFT_OUT.fullmatch(callee) is None
@@ -174,18 +174,18 @@ def _closure(own: Iterable[str], mentioned: Mapping[str, frozenset[str]], wanted
     return found & set(own)
 
 
-def varying_in_block(code: DeviceCode, kernels: Iterable[CodeFunction], opt: Opt, scratch: Path) -> Said:
+def varying_in_block(code: CompiledDeviceCode, kernels: Iterable[CodeFunction], opt: Opt, scratch: Path) -> LlvmVerdict:
     """Return what depends on a thread's number, independent of what LLVM does not know. Raises NotAnalysed."""
     return _assuming(code.text, [each.name for each in kernels], opt, scratch)
 
 
-def varying_in_warp(code: DeviceCode, kernels: Iterable[CodeFunction], opt: Opt, scratch: Path) -> Said:
+def varying_in_warp(code: CompiledDeviceCode, kernels: Iterable[CodeFunction], opt: Opt, scratch: Path) -> LlvmVerdict:
     """Return what depends on a lane's number, independent of what LLVM does not know. Raises NotAnalysed."""
     kernels = list(kernels)
     return _assuming(_for_warps(code, kernels), [each.name for each in kernels], opt, scratch)
 
 
-def _read(said: str) -> Said:
+def _read(said: str) -> LlvmVerdict:
     branches: dict[str, set[int]] = {}
     values: dict[str, set[str]] = {}
     name, block, ending = "", -1, False
@@ -205,19 +205,19 @@ def _read(said: str) -> Said:
                 branches[name].add(block)
             elif (varying := _VARYING.match(line)) is not None:
                 values[name].add(varying[1] or varying[2])
-    return Said(
+    return LlvmVerdict(
         {name: frozenset(each) for name, each in branches.items()},
         {name: frozenset(each) for name, each in values.items()},
     )
 
 
-def _assuming(text: str, kernels: list[str], opt: Opt, scratch: Path) -> Said:
+def _assuming(text: str, kernels: list[str], opt: Opt, scratch: Path) -> LlvmVerdict:
     """Analyse with the values that LLVM does not know assumed to be uniform.
 
     A load from a varying address is varying. Each round makes more addresses uniform, until nothing changes.
     """
     made, printed = opt.run(f"{_FOLD},{_PRINT}", text, scratch)
-    folded, said = DeviceCode(made), _read(printed)
+    folded, said = CompiledDeviceCode(made), _read(printed)
     values = said.values
     for _ in range(_MOST_ROUNDS):
         if not any(said.branches[name] for name in kernels):
@@ -230,7 +230,7 @@ def _assuming(text: str, kernels: list[str], opt: Opt, scratch: Path) -> Said:
     return said
 
 
-def _with_uniform(code: DeviceCode, kernels: list[str], values: Mapping[str, frozenset[str]]) -> str:
+def _with_uniform(code: CompiledDeviceCode, kernels: list[str], values: Mapping[str, frozenset[str]]) -> str:
     declared: dict[str, str] = {}
     lines = list(code.lines)
     for name in kernels:
@@ -284,7 +284,7 @@ def _suffix(kind: str) -> str:
     return suffix
 
 
-def _for_warps(code: DeviceCode, kernels: Iterable[CodeFunction]) -> str:
+def _for_warps(code: CompiledDeviceCode, kernels: Iterable[CodeFunction]) -> str:
     """The IR with `threadIdx.x` as 32 times a value that is uniform in the warp, plus the number of the lane."""
     lines = list(code.lines)
     for function in kernels:

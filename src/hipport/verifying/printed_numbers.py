@@ -69,7 +69,7 @@ _ERROR = re.compile(
 
 
 @dataclass(frozen=True)
-class Token:
+class PrintedToken:
     """A number in a line: its text, its `kind`, and the label between it and the number before.
 
     `kind` is `exact`, `number` or `time`.
@@ -84,7 +84,7 @@ class Token:
         """Whether it is printed as an integer, which a floating-point value may be, with lost digits."""
         return self.text.lstrip("+-").isdigit()
 
-    def off(self, other: Token) -> float:
+    def off(self, other: PrintedToken) -> float:
         """Return the absolute difference of two numbers."""
         if self.is_whole and other.is_whole:
             return float(abs(int(self.text) - int(other.text)))
@@ -96,7 +96,7 @@ class Line:
     """A line in its parts: the `shape`, which is the text with a mark in place of each number, and the numbers."""
 
     shape: str
-    tokens: tuple[Token, ...]
+    tokens: tuple[PrintedToken, ...]
 
     def says_the_same(self, other: Line) -> bool:
         """Whether two lines are equal to the last digit, except for times."""
@@ -121,7 +121,7 @@ def as_cuda(line: str) -> str:
 def read(line: str) -> Line:
     """Return the parts of a line."""
     line = as_cuda(line)
-    tokens: list[Token] = []
+    tokens: list[PrintedToken] = []
     shape: list[str] = []
     end = 0
     for match in _TOKEN.finditer(line):
@@ -135,7 +135,7 @@ def read(line: str) -> Line:
             text = text[: len(text) - len(unit)]
         if kind == "number" and (unit or _tells_a_time(label, tokens)):
             kind = "time"
-        tokens.append(Token(_without_sign(text) if match["nan"] else text, kind, label))
+        tokens.append(PrintedToken(_without_sign(text) if match["nan"] else text, kind, label))
     rest = line[end:]
     shape.append(re.sub(r"^[ \t]+", " ", rest) if tokens else rest)
     return Line("".join(shape), tuple(tokens))
@@ -147,13 +147,13 @@ def _without_sign(text: str) -> str:
     return "nan" if lower.endswith("nan") else lower.replace("infinity", "inf")
 
 
-def _tells_a_time(label: str, before: Sequence[Token]) -> bool:
+def _tells_a_time(label: str, before: Sequence[PrintedToken]) -> bool:
     if before and before[-1].kind == "time" and _GOES_ON.fullmatch(label):
         return True
     return _TIME.search(_CLAUSE.split(label)[-1]) is not None
 
 
-def same(one: Token, two: Token) -> bool:
+def same(one: PrintedToken, two: PrintedToken) -> bool:
     """Whether two numbers are equal as printed. Zero may have a sign, which rounding to few decimals produces."""
     if one.text == two.text:
         return True
@@ -165,12 +165,12 @@ def same(one: Token, two: Token) -> bool:
     return u == v and (u != 0 or one.text.startswith("-") == two.text.startswith("-"))
 
 
-def is_warp_size(one: Token, two: Token) -> bool:
+def is_warp_size(one: PrintedToken, two: PrintedToken) -> bool:
     """Whether these are the wavefront sizes of the devices, in a port and in the original."""
     return (one.text, two.text) == ("64", "32") and _WARP_SIZE.search(two.label) is not None
 
 
-def allowed(one: Token, two: Token, spread: float | None = None, relative: float = RELATIVE) -> Allowed:
+def allowed(one: PrintedToken, two: PrintedToken, spread: float | None = None, relative: float = RELATIVE) -> Allowed:
     """Return the tolerance for two numbers as printed; 0 for integers.
 
     `spread` is the difference of the original from itself in other orders of its threads, if there is one.
@@ -196,7 +196,7 @@ def allowed(one: Token, two: Token, spread: float | None = None, relative: float
     return max(found, key=lambda each: each.absolute)
 
 
-def _is_count(token: Token, number: float) -> bool:
+def _is_count(token: PrintedToken, number: float) -> bool:
     """Whether a number is an unrounded integer, although it may be printed as a decimal."""
     return token.is_whole or ("e" not in token.text.lower() and number.is_integer() and abs(number) < WHOLE)
 

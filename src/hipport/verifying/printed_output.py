@@ -18,7 +18,7 @@ from hipport.verifying.printed_numbers import (
     RELATIVE,
     RELATIVE_ON_GPU,
     SPREADS,
-    Token,
+    PrintedToken,
     allowed,
     is_warp_size,
     read,
@@ -189,7 +189,9 @@ class _Compared:
         self.wrong: dict[int, Tolerance | None] = {}
         self.within: dict[str, Tolerance] = {}
 
-    def number(self, line: int, mine: Token, theirs: Token, spread: float | None, relative: float) -> bool:
+    def number(
+        self, line: int, mine: PrintedToken, theirs: PrintedToken, spread: float | None, relative: float
+    ) -> bool:
         """Compare one number of a line."""
         limit = allowed(mine, theirs, spread, relative)
         if "exact" in (mine.kind, theirs.kind):

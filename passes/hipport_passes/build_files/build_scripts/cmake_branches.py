@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from hipport.core.edits import Edit, Span
 from hipport.core.finding import Certainty, Finding
 from hipport.syntax.cmake_script import CMake, CMakeCommand
-from hipport_passes.build_files.build_scripts.cmake_flags import Copy
+from hipport_passes.build_files.build_scripts.cmake_flags import FlagCopy
 
 
 @dataclass
@@ -58,7 +58,7 @@ def findings(source: CMake, command: CMakeCommand, all_said: Sequence[BranchSaid
         first.instead = other.instead if first.instead is None else first.instead
     if copies:
         puts = [*(put for said in copies for put in said.copy or ()), *((edit.span, edit.new) for edit in first.edits)]
-        first.instead = tuple(split(source, command, Copy(puts=dict(puts)).text(source, command.span)))
+        first.instead = tuple(split(source, command, FlagCopy(puts=dict(puts)).text(source, command.span)))
         first.edits = ()
     edits = (*first.edits, *_lines(source, command, first))
     yield Finding(first.span, first.kind, first.message, edits, first.certainty)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from hipport.core.edits import Span
 from hipport.core.finding import Certainty
-from hipport.syntax.cmake_script import Argument, CMake, CMakeCommand, Expression
+from hipport.syntax.cmake_script import Argument, CMake, CMakeCommand, GeneratorExpression
 from hipport.syntax.holes import HOLE
 from hipport_passes.build_files.build_scripts.standards import settled
 from hipport_passes.build_files.nvcc_flags import FlagChange, telling, translate
@@ -27,7 +27,7 @@ LANGUAGE = re.compile(rb"\$<COMPILE_LANG(?:UAGE:(?P<languages>[A-Z,]+)|_AND_ID:(
 
 
 @dataclass
-class Copy:
+class FlagCopy:
     """The replacements for words of a text, and their messages."""
 
     #: The replacement text of each span inside the copied text.
@@ -84,12 +84,12 @@ def tells(source: CMake, arguments: Sequence[Argument], torch: bool) -> bool:
 
 def copied(
     source: CMake, regions: Sequence[Span], tree: Tree, rocm: tuple[int, int], of: str = "nvcc", gap: bytes = b" "
-) -> Copy:
+) -> FlagCopy:
     """Translate the words of `regions`, one list of flags: arguments, or parts of a generator expression.
 
     `gap` separates the new words where there was only one word.
     """
-    copy = Copy()
+    copy = FlagCopy()
     found = [(word, span, i) for i, region in enumerate(regions) for word, span in words(source, region)]
     texts = [word for word, _, _ in found]
     torch = tree.torch
@@ -153,7 +153,7 @@ def _joined(source: CMake, region: Span, kept: Sequence[str], gap: bytes) -> byt
     return begin.group() + gap.join(word.encode() for word in kept) + end
 
 
-def leaves(source: CMake, expression: Expression) -> list[Span]:
+def leaves(source: CMake, expression: GeneratorExpression) -> list[Span]:
     """Return the plain parts of an expression's content, and those of the expressions inside it.
 
     `$<COMMA>` is text; comments between arguments are not.
@@ -172,7 +172,7 @@ def leaves(source: CMake, expression: Expression) -> list[Span]:
     return [part for span in found for part in source.without_comments(span)]
 
 
-def stands_alone(source: CMake, expression: Expression) -> bool:
+def stands_alone(source: CMake, expression: GeneratorExpression) -> bool:
     """Return whether a copy of an expression may follow it: it ends in the argument or list item in which it begins."""
     start, end = expression.span.start, expression.span.end
     depth = 0

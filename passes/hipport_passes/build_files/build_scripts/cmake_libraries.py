@@ -10,7 +10,7 @@ from pathlib import Path
 from hipport.core.edits import Edit, Span
 from hipport.core.finding import Certainty
 from hipport.core.tables import load
-from hipport.syntax.cmake_script import CMake, CMakeCommand, Expression
+from hipport.syntax.cmake_script import CMake, CMakeCommand, GeneratorExpression
 from hipport_passes.build_files.build_scripts.cmake_branches import BranchSaid
 from hipport_passes.build_files.build_scripts.cmake_trees import PACKAGES, Tree, links, text
 from hipport_passes.build_files.nvcc_flags import library
@@ -77,7 +77,7 @@ class Libraries:
             if text(source, command, 0) == "TRANSFORM" and (match := _PREFIX.search(source[command.inner])):
                 start = command.inner.start
                 message = (
-                    "only the running script knows which CUDA libraries these are: name ROCm's libraries where "
+                    "the names of these CUDA libraries are computed when CMake runs: name ROCm's libraries where "
                     "USE_HIP is ON"
                 )
                 span = Span(start + match.start(1), start + match.end(1))
@@ -92,7 +92,7 @@ class Libraries:
                 continue
             if name.endswith("::"):
                 message = (
-                    "only the running script knows which CUDA library this is: name ROCm's library where USE_HIP is ON"
+                    "the name of this CUDA library is computed when CMake runs: name ROCm's library where USE_HIP is ON"
                 )
                 yield BranchSaid(span, "target", message, Certainty.MANUAL)
                 continue
@@ -104,7 +104,7 @@ class Libraries:
                 continue  # In the copy of CUDA's flags, which has its own message.
             elif flags is not None or command.name in _NO_EXPRESSIONS:
                 message = (
-                    f"{name}: {row.get('target', 'nothing')} with HIP, but no generator expression can stand here: "
+                    f"{name}: {row.get('target', 'nothing')} with HIP, but CMake allows no generator expression here: "
                     "put if(USE_HIP) around it"
                 )
                 yield BranchSaid(span, "target", message, Certainty.MANUAL)
@@ -150,7 +150,7 @@ class Libraries:
     def _chosen(self, command: CMakeCommand, span: Span) -> bool:
         """Return whether a place is in a generator expression that asks for HIP."""
 
-        def around(expressions: Sequence[Expression]) -> Iterator[Expression]:
+        def around(expressions: Sequence[GeneratorExpression]) -> Iterator[GeneratorExpression]:
             for each in expressions:
                 if each.span.start <= span.start < each.span.end:
                     yield each

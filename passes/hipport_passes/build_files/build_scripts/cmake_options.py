@@ -13,11 +13,11 @@ from dataclasses import dataclass, replace
 
 from hipport.core.edits import Edit, Span
 from hipport.core.finding import Certainty
-from hipport.syntax.cmake_script import Argument, CMake, CMakeCommand, Expression
+from hipport.syntax.cmake_script import Argument, CMake, CMakeCommand, GeneratorExpression
 from hipport_passes.build_files.build_scripts.cmake_branches import BranchSaid, split
 from hipport_passes.build_files.build_scripts.cmake_flags import (
     LANGUAGE,
-    Copy,
+    FlagCopy,
     copied,
     leaves,
     stands_alone,
@@ -110,7 +110,7 @@ class CMakeOptions:
         )
         return not copy.manual and next(asking, None) is None
 
-    def _by_list(self, command: CMakeCommand, copy: Copy) -> BranchSaid:
+    def _by_list(self, command: CMakeCommand, copy: FlagCopy) -> BranchSaid:
         """Port `foreach(flag -lineinfo -O3)`: the words of a variable, of which HIP has others."""
         source = self.source
         items = _items(source, command)
@@ -168,7 +168,7 @@ class CMakeOptions:
                     ]
         return said
 
-    def _for_hip(self, copy: Copy, command: CMakeCommand) -> bytes:
+    def _for_hip(self, copy: FlagCopy, command: CMakeCommand) -> bytes:
         """Return a command with HIP's variables, and with HIP's flags for those of the language CUDA.
 
         CMake takes flags from HIPFLAGS in the environment, too.
@@ -187,7 +187,7 @@ class CMakeOptions:
         # Also in the replacements, because the words of an argument are one text.
         return LANGUAGE.sub(lambda match: b"$<COMPILE_LANGUAGE:HIP>" if _for_cuda(match) else match.group(), text)
 
-    def _asks(self, expression: Expression) -> bool:
+    def _asks(self, expression: GeneratorExpression) -> bool:
         """Return whether a generator expression asks for the language CUDA."""
         tests = LANGUAGE.finditer(self.source.code, expression.span.start, expression.span.end)
         return any(_for_cuda(match) for match in tests)
@@ -244,7 +244,7 @@ class CMakeOptions:
         message = f"the same for HIP: {_changed(copy)}" if copy.changes else "the same for HIP"
         yield BranchSaid(command.written, "flags", message, copy.certainty, after=tuple(split(source, command, line)))
 
-    def _left(self, command: CMakeCommand, copy: Copy) -> Iterator[BranchSaid]:
+    def _left(self, command: CMakeCommand, copy: FlagCopy) -> Iterator[BranchSaid]:
         for change in copy.manual:
             yield BranchSaid(command.written, change.kind, str(change), Certainty.MANUAL)
 
@@ -259,7 +259,7 @@ class CMakeOptions:
         for expression in source.expressions(command.inner):
             yield from self._expression(command, expression)
 
-    def _alone(self, command: CMakeCommand, expression: Expression) -> Iterator[BranchSaid]:
+    def _alone(self, command: CMakeCommand, expression: GeneratorExpression) -> Iterator[BranchSaid]:
         """Yield options that an earlier run gave to both languages, and that a merge restored for CUDA only."""
         for said in self._expression(command, expression):
             if said.edits and all(edit.new == b"${HIP_OR_CUDA}" for edit in said.edits):
@@ -269,7 +269,7 @@ class CMakeOptions:
                 )
                 yield BranchSaid(said.span, "expression", message, Certainty.MANUAL)
 
-    def _expression(self, command: CMakeCommand, expression: Expression) -> Iterator[BranchSaid]:
+    def _expression(self, command: CMakeCommand, expression: GeneratorExpression) -> Iterator[BranchSaid]:
         source = self.source
         tests = [
             match
@@ -307,7 +307,7 @@ class CMakeOptions:
             return
         if copy.manual or not head or b"NOT:" in source[expression.head] or not stands_alone(source, expression):
             changes = copy.manual or copy.changes
-            why = _changed(Copy(changes=changes)) if changes else "give the same to HIP by hand"
+            why = _changed(FlagCopy(changes=changes)) if changes else "give the same to HIP by hand"
             yield BranchSaid(first, changes[0].kind if changes else "expression", why, Certainty.MANUAL)
             return
         if not copy.kept:
@@ -319,7 +319,7 @@ class CMakeOptions:
         message = f"the same for HIP: {_changed(copy)}" if copy.changes else "the same for HIP"
         yield BranchSaid(first, "expression", message, copy.certainty, (edit,))
 
-    def _whole(self, expression: Expression, test: re.Match[bytes]) -> bool:
+    def _whole(self, expression: GeneratorExpression, test: re.Match[bytes]) -> bool:
         """Return whether the expression is the test itself, or joins it with others: `$<AND:…>`."""
         return expression.span == Span(*test.span()) or self.source[expression.head] in (b"AND", b"OR", b"NOT", b"IF")
 
@@ -329,7 +329,7 @@ class CMakeOptions:
         at = start + len(b",".join([*names[: names.index(b"CUDA")], b""]))
         return Span(at, at + 4)
 
-    def _beside(self, command: CMakeCommand, expression: Expression, new: bytes) -> Edit:
+    def _beside(self, command: CMakeCommand, expression: GeneratorExpression, new: bytes) -> Edit:
         source, at = self.source, expression.span.end
         for argument in command.arguments:
             if argument.kind == "quoted" and argument.span.start < at <= argument.span.end:
@@ -414,7 +414,7 @@ class CMakeOptions:
             )
         ]
 
-    def _chosen(self, command: CMakeCommand, place: _Place, given: Sequence[Argument], copy: Copy) -> BranchSaid:
+    def _chosen(self, command: CMakeCommand, place: _Place, given: Sequence[Argument], copy: FlagCopy) -> BranchSaid:
         """Return the finding that gives a command other flags for HIP, or none."""
         source, arguments, first = self.source, command.arguments, place.first
         kind = copy.changes[0].kind
@@ -443,7 +443,7 @@ class CMakeOptions:
             puts.append((Span(at, at), b' ""'))
         return BranchSaid(arguments[first].span, kind, message, certainty, copy=tuple(puts))
 
-    def _as_one(self, command: CMakeCommand, copy: Copy) -> None:
+    def _as_one(self, command: CMakeCommand, copy: FlagCopy) -> None:
         """Keep the argument for one parameter of a function one argument."""
         for place, argument in enumerate(command.arguments):
             new = copy.puts.get(argument.content, b"")
@@ -471,7 +471,7 @@ def _of_hip(text: bytes) -> bytes:
     return text.replace(b"CMAKE_CUDA_", b"CMAKE_HIP_").replace(b"ENV{CUDAFLAGS}", b"ENV{HIPFLAGS}")
 
 
-def _but(argument: Argument, expressions: Iterable[Expression]) -> Iterator[Span]:
+def _but(argument: Argument, expressions: Iterable[GeneratorExpression]) -> Iterator[Span]:
     """Yield the parts of an argument outside the given expressions, which are in order."""
     start = argument.content.start
     for each in expressions:
@@ -485,7 +485,7 @@ def _for_cuda(match: re.Match[bytes]) -> bool:
     return b"CUDA" in (match["languages"] or match["language"]).split(b",")
 
 
-def _changed(copy: Copy) -> str:
+def _changed(copy: FlagCopy) -> str:
     return worded(copy.changes)
 
 

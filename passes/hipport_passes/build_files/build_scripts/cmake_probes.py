@@ -67,7 +67,7 @@ class CMakeProbes(CMakeProperties):
         """Report check_source_compiles(CUDA …) and the like."""
         first = command.arguments[0] if command.arguments else None
         if first is not None and self.source[first.content] == b"CUDA":
-            message = "asks HIP where USE_HIP is ON; assumes that the test is not about CUDA's compiler only"
+            message = "the check uses HIP's compiler where USE_HIP is ON; assumes that it is not only about nvcc"
             edit = Edit(first.content, b"${HIP_OR_CUDA}")
             yield BranchSaid(first.span, "check", message, Certainty.REVIEW, (edit,))
 
@@ -75,7 +75,7 @@ class CMakeProbes(CMakeProperties):
         source = self.source
         variable = text(source, command, 0)
         if command.name == "find_program" and searched(source, command) == ["nvcc"] and self._only_asked(variable):
-            message = f"hipcc with HIP: {variable} is only asked for whether there is a compiler"
+            message = f"hipcc with HIP: the script only tests whether {variable} was found"
             line = f'find_program({variable} hipcc HINTS "$ENV{{ROCM_PATH}}/bin" /opt/rocm/bin)'
             yield BranchSaid(command.written, "probe", message, instead=(line.encode(),))
             return

@@ -25,7 +25,7 @@ _PROPERTY = re.compile(r"CUDA_(?:STANDARD|STANDARD_REQUIRED|EXTENSIONS|VISIBILIT
 
 _FALSE = frozenset("OFF NO FALSE N 0 IGNORE".split())
 
-_OLD = "rocPRIM, and with it hipCUB and rocThrust, need C++17 since ROCm 7"
+_OLD = "rocPRIM, hipCUB and rocThrust need C++17 since ROCm 7"
 _RDC = (
     "-fgpu-rdc for HIP, when compiling and when linking; assumes that CMake links files with device code by HIP's "
     "compiler"

@@ -14,7 +14,7 @@ from hipport.core.tables import load, one_of
 from hipport.program.project import Project
 from hipport.syntax.cmake_script import CMake, CMakeCommand
 from hipport.syntax.cpp import Cpp
-from hipport.syntax.enclosing import Block, answered
+from hipport.syntax.enclosing import EnclosingBlock, answered
 
 _TABLE = load(Path(__file__).parents[1] / "cmake.toml")
 _WORDS = _TABLE["words"]
@@ -98,7 +98,7 @@ def is_helper(source: CMake, command: CMakeCommand) -> bool:
 def decided(source: CMake, command: CMakeCommand) -> bool:
     """Return whether the command's place already implies HIP or CUDA."""
 
-    def of(block: Block[CMakeCommand]) -> bool | None:
+    def of(block: EnclosingBlock[CMakeCommand]) -> bool | None:
         asks = block.part.name != "else" and block.first.name in ("if", "while")
         return True if asks and knows_hip(source, block.part) else None
 
@@ -110,7 +110,7 @@ def elsewhere(source: CMake, command: CMakeCommand) -> bool:
     return bool(answered(source.block(command), source.fact(_answers).elsewhere, partial(_elsewhere, source)))
 
 
-def _elsewhere(source: CMake, block: Block[CMakeCommand]) -> bool | None:
+def _elsewhere(source: CMake, block: EnclosingBlock[CMakeCommand]) -> bool | None:
     part = block.part
     if part.name == "else" or block.first.name != "if":
         return None
@@ -127,8 +127,8 @@ def _elsewhere(source: CMake, block: Block[CMakeCommand]) -> bool | None:
 class _Answers(NamedTuple):
     """Facts about blocks of a script."""
 
-    decided: dict[Block[CMakeCommand], bool | None]
-    elsewhere: dict[Block[CMakeCommand], bool | None]
+    decided: dict[EnclosingBlock[CMakeCommand], bool | None]
+    elsewhere: dict[EnclosingBlock[CMakeCommand], bool | None]
 
 
 def _answers(source: CMake) -> _Answers:
@@ -136,7 +136,7 @@ def _answers(source: CMake) -> _Answers:
 
 
 @dataclass(frozen=True)
-class Facts:
+class ScriptFacts:
     """Facts about one script."""
 
     projects: bool = False
@@ -168,19 +168,19 @@ def _others(targets: frozenset[str], defines: frozenset[str]) -> frozenset[str]:
     return targets - defines - {"CUDA::" + name for name in defines}
 
 
-def facts(source: CMake) -> Facts:
+def facts(source: CMake) -> ScriptFacts:
     """Read one script."""
     projects = _PROJECT.search(source.text) is not None
     if source.text.startswith(PUT_HERE):
-        return Facts(written=True)
+        return ScriptFacts(written=True)
     if not MENTIONS.search(source.text) and not _HIP.search(source.text):
         helped = f"hipport/{HELPER}".encode() in source.text
-        return Facts(projects, includes_helper=helped, torch=b"Torch" in source.text)
+        return ScriptFacts(projects, includes_helper=helped, torch=b"Torch" in source.text)
     said = _Said(source)
     for command in source.commands:
         said.does(command)
         said.names(command)
-    return Facts(
+    return ScriptFacts(
         projects,
         True,
         said.includes_helper,
@@ -272,11 +272,11 @@ class _Below:
         #: Scripts that may be included anywhere.
         self.modules = [said for path, said in self.all if path.name != "CMakeLists.txt"]
         #: By a folder, what is said in it, in or below it, and in or below it by what may not be included elsewhere.
-        self.within: dict[PurePath, list[Facts]] = {}
-        self.lists: dict[PurePath, Facts] = {}
-        self.lists_within: dict[PurePath, list[Facts]] = {}
+        self.within: dict[PurePath, list[ScriptFacts]] = {}
+        self.lists: dict[PurePath, ScriptFacts] = {}
+        self.lists_within: dict[PurePath, list[ScriptFacts]] = {}
         #: By the folder of a project, what its own scripts say.
-        self.of_project: dict[PurePath, list[Facts]] = {}
+        self.of_project: dict[PurePath, list[ScriptFacts]] = {}
         self._sources = sources
         roots = {path.parent for path, said in self.all if said.projects}
         for path, said in self.all:
@@ -341,7 +341,7 @@ class Tree:
         self.source = source
         there = project.by_path.get(source.path)
         #: What is said of a text of this script that is not the project's, in place of what is said of the project's.
-        self._instead: tuple[Facts, Facts] | None = None
+        self._instead: tuple[ScriptFacts, ScriptFacts] | None = None
         if isinstance(there, CMake) and there.fact(facts).projects == source.fact(facts).projects:
             self._scripts = project.fact(_Scripts)
             if there is not source:
@@ -351,7 +351,7 @@ class Tree:
         self.scripts = [source if each is there else each for each in self._scripts.all]
         self.sources = self._scripts.sources
 
-    def _of_this(self, said: list[Facts]) -> list[Facts]:
+    def _of_this(self, said: list[ScriptFacts]) -> list[ScriptFacts]:
         if self._instead is None:
             return said
         there, own = self._instead
@@ -385,7 +385,7 @@ class Tree:
         return any(said.aware for said in self._of_projects)
 
     @cached_property
-    def _of_projects(self) -> list[Facts]:
+    def _of_projects(self) -> list[ScriptFacts]:
         """The facts from the scripts of this project, or of one around it: a project below decides for itself."""
         return self._of_this([said for top in self._tops for said in self._below.of_project.get(top, ())])
 
@@ -398,12 +398,12 @@ class Tree:
         return any(said.includes_helper or said.written for said in self._of_projects)
 
     @cached_property
-    def below(self) -> list[Facts]:
+    def below(self) -> list[ScriptFacts]:
         """The facts from the scripts in and below this one's folder."""
         return self._of_this(self._below.within.get(self.source.path.parent, []))
 
     @cached_property
-    def said(self) -> list[Facts]:
+    def said(self) -> list[ScriptFacts]:
         """Return the facts of the scripts that this one is configured with.
 
         A script's find and link commands do not affect sibling folders; a module may be included anywhere.

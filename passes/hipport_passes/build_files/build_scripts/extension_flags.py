@@ -17,7 +17,7 @@ from hipport.program.script_names import called
 from hipport.syntax.cpp import Cpp
 from hipport.syntax.holes import HOLE
 from hipport_passes.build_files.build_scripts import options
-from hipport_passes.build_files.build_scripts.flag_groups import Group, groups
+from hipport_passes.build_files.build_scripts.flag_groups import FlagGroup, groups
 from hipport_passes.build_files.build_scripts.flag_sinks import of_build_ext
 from hipport_passes.build_files.build_scripts.gates import left_out
 from hipport_passes.build_files.build_scripts.script import NVCC, Script
@@ -65,7 +65,7 @@ def flags(script: Script, project: Project, torch: bool) -> Iterator[Said]:
         yield Said(first.span, "own_build", message, Certainty.MANUAL)
 
 
-def _of_groups(script: Script, groups: Sequence[Group], project: Project, torch: bool) -> Iterator[Said]:
+def _of_groups(script: Script, groups: Sequence[FlagGroup], project: Project, torch: bool) -> Iterator[Said]:
     for group in groups:
         if ("maybe" in group.uses and _compared(script, group)) or left_out(script, group.node):
             continue
@@ -95,7 +95,7 @@ def _of_groups(script: Script, groups: Sequence[Group], project: Project, torch:
         yield from _applied(script, group, tokens, sorted(changes, key=lambda change: change.start))
 
 
-def _made_in_loop(script: Script, group: Group, project: Project, torch: bool) -> Said | None:
+def _made_in_loop(script: Script, group: FlagGroup, project: Project, torch: bool) -> Said | None:
     """Port `f"-l{name}" for name in ("cublas", "cufft")`, whose flags are known only with the loop's words."""
     changes = []
     for text in script.made_in_loop(group.node):
@@ -111,7 +111,7 @@ def _made_in_loop(script: Script, group: Group, project: Project, torch: bool) -
     return said
 
 
-def _compared(script: Script, group: Group) -> bool:
+def _compared(script: Script, group: FlagGroup) -> bool:
     """Return whether strings of unknown use are compared with flags, or passed to another program."""
     above = script.parent[group.node]
     if any(NVCC.fullmatch(script.text(item)) for item in group.items):
@@ -124,7 +124,7 @@ def _compared(script: Script, group: Group) -> bool:
     return False
 
 
-def _tokens(script: Script, group: Group) -> list[_Token]:
+def _tokens(script: Script, group: FlagGroup) -> list[_Token]:
     tokens: list[_Token] = []
     for i, item in enumerate(group.items):
         if isinstance(item, cst.Tuple) and "macro" in group.uses:
@@ -199,7 +199,7 @@ def _folders(paths: Sequence[str]) -> list[FlagChange]:
     ]
 
 
-def _folders_by_variable(script: Script, group: Group) -> Iterator[FlagChange]:
+def _folders_by_variable(script: Script, group: FlagGroup) -> Iterator[FlagChange]:
     """Drop flags that begin with a variable of CUDA's whose default is one of its folders."""
     for i, item in enumerate(group.items):
         start = _start(script, item)
@@ -212,7 +212,7 @@ def _folders_by_variable(script: Script, group: Group) -> Iterator[FlagChange]:
             yield FlagChange(i, i + 1, "cuda_path", given, (), why, Certainty.REVIEW)
 
 
-def _flags_by_variable(script: Script, tokens: Sequence[_Token], group: Group) -> Iterator[FlagChange]:
+def _flags_by_variable(script: Script, tokens: Sequence[_Token], group: FlagGroup) -> Iterator[FlagChange]:
     """Drop `"-L" + CUDA + "/lib64"` and the like, for the same reason."""
     for i, token in enumerate(tokens):
         item = group.items[token.item]
@@ -293,7 +293,7 @@ def _options(script: Script) -> Iterator[Said]:
                 yield Said(script.source.span(node.value), "option", message, Certainty.MANUAL)
 
 
-def _stray_abi(script: Script, groups: Sequence[Group]) -> Iterator[Said]:
+def _stray_abi(script: Script, groups: Sequence[FlagGroup]) -> Iterator[Said]:
     """Yield macros for the old ABI in pairs and tables from which a list of macros is made elsewhere."""
     reached = {id(item) for group in groups if "macro" in group.uses for item in group.items}
     for node in script.nodes:
@@ -312,7 +312,7 @@ def _stray_abi(script: Script, groups: Sequence[Group]) -> Iterator[Said]:
             yield Said(script.source.span(node), "abi", message, Certainty.MANUAL)
 
 
-def _abi(script: Script, group: Group, tokens: Sequence[_Token]) -> Iterator[FlagChange]:
+def _abi(script: Script, group: FlagGroup, tokens: Sequence[_Token]) -> Iterator[FlagChange]:
     """Drop the macro for the ABI of the C++ library, unless its value is 0 or 1 or is asked of PyTorch."""
     for i, token in enumerate(tokens):
         match = _ABI.fullmatch(token.text)
@@ -349,7 +349,9 @@ def _macros(flags: Sequence[str], project: Project) -> Iterator[FlagChange]:
             yield FlagChange(i, i + 1, "renamed_macro", (flag,), ("-D", flag[2:]), why, Certainty.SAFE)
 
 
-def _applied(script: Script, group: Group, tokens: Sequence[_Token], changes: Sequence[FlagChange]) -> Iterator[Said]:
+def _applied(
+    script: Script, group: FlagGroup, tokens: Sequence[_Token], changes: Sequence[FlagChange]
+) -> Iterator[Said]:
     least = Certainty.REVIEW if group.uses == {"maybe"} else Certainty.SAFE
     of_item: dict[int, list[FlagChange]] = defaultdict(list)
     for change in changes:
@@ -378,7 +380,7 @@ def _applied(script: Script, group: Group, tokens: Sequence[_Token], changes: Se
 
 
 def _said(
-    script: Script, group: Group, tokens: Sequence[_Token], changes: Sequence[FlagChange], least: Certainty
+    script: Script, group: FlagGroup, tokens: Sequence[_Token], changes: Sequence[FlagChange], least: Certainty
 ) -> Said:
     """Return the finding on tokens that are all kept or all replaced."""
     first = tokens[changes[0].start]
@@ -390,7 +392,7 @@ def _said(
     return Said(span, worst.kind, message, max(worst.certainty, least))
 
 
-def _literal(script: Script, group: Group, flag: str, part: Sequence[_Token]) -> bytes | None:
+def _literal(script: Script, group: FlagGroup, flag: str, part: Sequence[_Token]) -> bytes | None:
     """Return the code of a flag: unchanged, or as a literal in the style of the first one that it replaces."""
     for token in part:
         if token.text == flag and token.whole and "macro" not in group.uses:
@@ -404,7 +406,7 @@ def _literal(script: Script, group: Group, flag: str, part: Sequence[_Token]) ->
 
 
 def _words(
-    script: Script, group: Group, item: int, tokens: Sequence[_Token], changes: Sequence[FlagChange]
+    script: Script, group: FlagGroup, item: int, tokens: Sequence[_Token], changes: Sequence[FlagChange]
 ) -> tuple[bytes, ...] | None:
     """Return the literal for a string of several words with some of them changed; none if no word is left."""
     words = [token for token in tokens if token.item == item]

@@ -24,7 +24,7 @@ _SAME = {"copy", "strip", "lstrip", "rstrip"}
 
 
 @dataclass(eq=False)
-class Group:
+class FlagGroup:
     """Strings that a compiler gets one after the other.
 
     `node` holds them: a list, tuple or set; a comprehension; a string that is split later or stands alone; the first of
@@ -47,7 +47,7 @@ class Group:
         return [place[id(item)] for item in self.items]
 
 
-def groups(script: Script) -> list[Group]:
+def groups(script: Script) -> list[FlagGroup]:
     """Return the strings that compilers and linkers get, and strings that only nvcc can understand.
 
     The latter get the use `maybe`. Code for one vendor alone is left out.
@@ -76,12 +76,12 @@ class _Following:
 
     def __init__(self, script: Script) -> None:
         self.script = script
-        self._groups: dict[cst.CSTNode, Group] = {}
+        self._groups: dict[cst.CSTNode, FlagGroup] = {}
         self._runs: dict[cst.SimpleStatementLine, tuple[cst.SimpleStatementLine, ...]] = {}
         self._done: set[tuple[cst.CSTNode, str, bool]] = set()
 
     @property
-    def groups(self) -> Iterable[Group]:
+    def groups(self) -> Iterable[FlagGroup]:
         return self._groups.values()
 
     def take(self, given: Iterable[Sink]) -> None:
@@ -278,7 +278,7 @@ class _Following:
         use: str,
         statements: tuple[cst.SimpleStatementLine, ...] = (),
     ) -> None:
-        group = self._groups.setdefault(node, Group(node, shape, items, statements))
+        group = self._groups.setdefault(node, FlagGroup(node, shape, items, statements))
         group.uses.add(use)
         for item in items:
             if isinstance(item, cst.IfExp):

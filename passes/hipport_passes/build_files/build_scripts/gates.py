@@ -262,9 +262,7 @@ def _rebound(script: Script, home: cst.Name) -> Iterator[Said]:
         return
     decided = next((above for above, _ in script.ancestors(test) if isinstance(above, (cst.If, cst.IfExp))), None)
     if decided is not None and not _answered(script, test) and _building(script, decided):
-        message = (
-            "CUDA_HOME is None on ROCm, so the code behind this condition builds nothing there: ask for ROCM_HOME, too"
-        )
+        message = "CUDA_HOME is None on ROCm, so nothing behind this condition is built there: test ROCM_HOME too"
         yield Said(script.source.span(test), "cuda_home", message, Certainty.MANUAL)
 
 
@@ -314,8 +312,8 @@ def _gate(
         # The gate should stay shut on ROCm, unless the extension is also behind it.
         if any(_building(script, each) for each in guarded):
             message = (
-                "CUDA_HOME is None on ROCm, so the code behind this condition builds nothing there, and it asks "
-                "nvcc, which ROCm does not have: let ROCM_HOME be enough, and ask nvcc only for CUDA"
+                "CUDA_HOME is None on ROCm, so nothing behind this condition is built there, and the condition runs "
+                "nvcc, which ROCm does not have: accept ROCM_HOME too, and run nvcc only for CUDA"
             )
             yield Said(span, "cuda_home", message, Certainty.MANUAL)
         return

@@ -19,7 +19,7 @@ from hipport.core.edits import Edit, Span
 from hipport.core.finding import Certainty, Finding
 from hipport.program.script_names import called, lone_call
 from hipport.syntax.python import Python
-from hipport_passes.build_files.build_scripts.flag_groups import Group
+from hipport_passes.build_files.build_scripts.flag_groups import FlagGroup
 from hipport_passes.build_files.build_scripts.script import Script
 from hipport_passes.build_files.nvcc_flags import worded
 
@@ -34,7 +34,7 @@ _OPENING = {cst.List: (b"[", b"]"), cst.Tuple: (b"(", b")"), cst.Set: (b"{", b"}
 class Becomes:
     """The literals that items of a group, from `first` to `last`, become on ROCm."""
 
-    group: Group
+    group: FlagGroup
     first: int
     last: int
     literals: tuple[bytes, ...]
@@ -66,7 +66,7 @@ class Said:
 
 def resolved(script: Script, all_said: Sequence[Said]) -> Iterator[Finding]:
     """Turn the new strings into edits that do not touch each other, whichever findings are accepted."""
-    of_group: dict[Group, list[Said]] = defaultdict(list)
+    of_group: dict[FlagGroup, list[Said]] = defaultdict(list)
     for said in all_said:
         for each in said.becomes:
             of_group[each.group].append(said)
@@ -93,7 +93,7 @@ def resolved(script: Script, all_said: Sequence[Said]) -> Iterator[Finding]:
             yield Finding(said.span, said.kind, said.message, tuple(said.edits), said.certainty)
 
 
-def _runs(group: Group, sayings: Sequence[Said]) -> Iterator[list[Said]]:
+def _runs(group: FlagGroup, sayings: Sequence[Said]) -> Iterator[list[Said]]:
     """Split the findings of a group at items between them, and where the certainty changes."""
     places = group.places
     run: list[Said] = []
@@ -112,7 +112,7 @@ def _runs(group: Group, sayings: Sequence[Said]) -> Iterator[list[Said]]:
 class _Writer:
     """Writes the condition around items of one group."""
 
-    def __init__(self, script: Script, group: Group, hip: bytes) -> None:
+    def __init__(self, script: Script, group: FlagGroup, hip: bytes) -> None:
         self.script, self.group, self.hip = script, group, hip
         self.source: Python = script.source
         self.text = self.source.text

@@ -53,7 +53,7 @@ def unset(script: Script) -> Iterator[Unset]:
             condition = _condition(script, use)
             if condition in asked:
                 continue
-            message = f"{name} has a value only if {gate}, which does not hold on ROCm"
+            message = f"{name} has a value only if {gate}, which is false on ROCm"
             if condition is None:
                 said = Said(script.source.span(use), "unset", message, Certainty.MANUAL)
                 said.manual("set it for ROCm as well, or test it first")

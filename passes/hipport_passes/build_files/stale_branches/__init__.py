@@ -30,8 +30,7 @@ def find(source: Source, project: Project) -> Iterator[Finding]:
     for span, missing in behind:
         named = " ".join(word.decode("utf-8", "replace") for word in missing[:4]) + " …" * bool(missing[4:])
         message = (
-            f"{named}: the lines for CUDA now give this, and the lines for HIP do not; copy what "
-            "upstream has changed there since the port"
+            f"{named}: the lines for CUDA have this now, and the lines for HIP do not; copy upstream's change to them"
         )
         yield Finding(span, "behind", message, (), Certainty.MANUAL)
 

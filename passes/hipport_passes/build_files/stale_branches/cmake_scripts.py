@@ -14,8 +14,8 @@ from typing import NamedTuple
 from hipport.core.edits import Edit, Span
 from hipport.program.dividing import near
 from hipport.program.project import Project
-from hipport.syntax.cmake_script import CMake, CMakeCommand, Expression
-from hipport.syntax.enclosing import Block, answered
+from hipport.syntax.cmake_script import CMake, CMakeCommand, GeneratorExpression
+from hipport.syntax.enclosing import EnclosingBlock, answered
 from hipport_passes.build_files import cmake
 from hipport_passes.build_files.build_scripts.cmake_trees import HELPER, PUT_HERE, is_helper
 
@@ -138,7 +138,7 @@ def _line(source: CMake, span: Span) -> Span:
     return Span(start, end) if alone else span
 
 
-def _for_cuda(source: CMake, expression: Expression) -> Iterator[Edit]:
+def _for_cuda(source: CMake, expression: GeneratorExpression) -> Iterator[Edit]:
     """Yield the edits that reduce a generator expression to its value for CUDA."""
     head, content = source[expression.head], expression.content
     if content is not None and _OF_HIP.fullmatch(head):
@@ -183,12 +183,12 @@ def _branches(source: CMake) -> Iterator[tuple[list[CMakeCommand], list[CMakeCom
     return (both for both in found.values() if all(both))
 
 
-def _chosen(source: CMake) -> dict[Block[CMakeCommand], bool | None]:
+def _chosen(source: CMake) -> dict[EnclosingBlock[CMakeCommand], bool | None]:
     """Return a cache of the blocks that depend on the option."""
     return {}
 
 
-def _of_hip(source: CMake) -> dict[Block[CMakeCommand], bool | None]:
+def _of_hip(source: CMake) -> dict[EnclosingBlock[CMakeCommand], bool | None]:
     """Return a cache of the blocks for HIP."""
     return {}
 
@@ -196,7 +196,7 @@ def _of_hip(source: CMake) -> dict[Block[CMakeCommand], bool | None]:
 def _within(source: CMake, command: CMakeCommand) -> bool:
     """Return whether a command is in a block that depends on the option."""
 
-    def chosen(block: Block[CMakeCommand]) -> bool | None:
+    def chosen(block: EnclosingBlock[CMakeCommand]) -> bool | None:
         return True if _USE_HIP.search(source[block.first.inner]) else None
 
     return bool(answered(source.block(command), source.fact(_chosen), chosen))
@@ -208,7 +208,7 @@ def _words(source: CMake, command: CMakeCommand) -> list[bytes]:
 
 def _words_for_hip(source: CMake, command: CMakeCommand) -> Iterator[bytes]:
 
-    def of_hip(block: Block[CMakeCommand]) -> bool | None:
+    def of_hip(block: EnclosingBlock[CMakeCommand]) -> bool | None:
         return True if block.before is None and source[block.first.inner].split()[:1] == [b"USE_HIP"] else None
 
     within = answered(source.block(command), source.fact(_of_hip), of_hip)

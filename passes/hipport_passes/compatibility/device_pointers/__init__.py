@@ -23,7 +23,7 @@ from hipport.engine.pipeline import Pass
 from hipport.program.project import Project
 from hipport.syntax.cpp import Cpp
 from hipport_passes.compatibility.device_pointers.braced_numbers import constructed, listed, taking
-from hipport_passes.compatibility.device_pointers.declared import Kind
+from hipport_passes.compatibility.device_pointers.declared import PointerKind
 from hipport_passes.compatibility.device_pointers.names import (
     BYTES,
     INTEGER,
@@ -40,9 +40,11 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 _KINDS = (
-    Kind(frozenset((b"CUdeviceptr", b"CUdeviceptr_v2")), b"hipDeviceptr_t", "an address of the driver API", "void*"),
-    Kind(frozenset((b"cudaTextureObject_t", b"CUtexObject")), b"hipTextureObject_t", "a texture object"),
-    Kind(frozenset((b"cudaSurfaceObject_t", b"CUsurfObject")), b"hipSurfaceObject_t", "a surface object"),
+    PointerKind(
+        frozenset((b"CUdeviceptr", b"CUdeviceptr_v2")), b"hipDeviceptr_t", "an address of the driver API", "void*"
+    ),
+    PointerKind(frozenset((b"cudaTextureObject_t", b"CUtexObject")), b"hipTextureObject_t", "a texture object"),
+    PointerKind(frozenset((b"cudaSurfaceObject_t", b"CUsurfObject")), b"hipSurfaceObject_t", "a surface object"),
 )
 _STATIC = re.compile(rb"static_cast\s*<(?P<type>[^<>]*)>\s*\(")
 # Types of numbers that a pointer does not fit into, and cannot be cast to.
@@ -62,7 +64,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         yield from _of_kind(source, project, kind)
 
 
-def _of_kind(source: Cpp, project: Project, kind: Kind) -> Iterator[Finding]:
+def _of_kind(source: Cpp, project: Project, kind: PointerKind) -> Iterator[Finding]:
     everywhere = project.union_over(source, kind.declared)
     if not everywhere and kind.words.isdisjoint(source.words):
         return

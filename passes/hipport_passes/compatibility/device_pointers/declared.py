@@ -26,7 +26,7 @@ _NUMBERS = frozenset(b"size_t uint64_t int64_t uintptr_t intptr_t long int unsig
 _CLASSES = frozenset(("struct_specifier", "class_specifier"))
 
 
-class Kind(NamedTuple):
+class PointerKind(NamedTuple):
     """A type that is a number in CUDA and a pointer in HIP."""
 
     #: In a half-ported file, as a merge leaves it, HIP's name counts too. A file with HIP's name alone is a person's
@@ -58,7 +58,7 @@ class Kind(NamedTuple):
         return _declared(source, self)
 
 
-def local(source: Cpp, start: int, end: int, kind: Kind) -> dict[bytes, bytes]:
+def local(source: Cpp, start: int, end: int, kind: PointerKind) -> dict[bytes, bytes]:
     """Return the types of a function's parameters and variables; b"" for several types, or another one."""
     found: dict[bytes, set[bytes]] = {}
     code = source.code
@@ -72,7 +72,9 @@ def local(source: Cpp, start: int, end: int, kind: Kind) -> dict[bytes, bytes]:
     return {name: min(kinds) if len(kinds) == 1 else b"" for name, kinds in found.items()}
 
 
-def _others(code: bytes, start: int, end: int, named: re.Pattern[bytes], kind: Kind) -> Iterator[tuple[bytes, bool]]:
+def _others(
+    code: bytes, start: int, end: int, named: re.Pattern[bytes], kind: PointerKind
+) -> Iterator[tuple[bytes, bool]]:
     """Yield the names that are declared with other types, and whether the type is a number."""
     for match in _OTHERWISE.finditer(code, start, end):
         if match[1] in _NO_TYPES or match[1] in kind.words or named.fullmatch(match[1]):
@@ -114,7 +116,7 @@ def _what(each: Declarator) -> bytes:
     return (b"address", b"addresses", b"")[min(pointers, 2)]
 
 
-def _declared(source: Cpp, type_: Kind) -> frozenset[bytes]:
+def _declared(source: Cpp, type_: PointerKind) -> frozenset[bytes]:
     """Return the declarations outside of functions.
 
     A prefix marks the kind: `(` functions, `[` arrays of addresses, `#` numbers, `<` containers with such keys, `>`
@@ -147,7 +149,7 @@ def _declared(source: Cpp, type_: Kind) -> frozenset[bytes]:
     return frozenset((*names, *numbers, *_taken(source, type_), *_members(source, type_)))
 
 
-def _members(source: Cpp, type_: Kind) -> Iterator[bytes]:
+def _members(source: Cpp, type_: PointerKind) -> Iterator[bytes]:
     """Yield the entries of `_declared` for classes."""
     found: dict[bytes, set[frozenset[bytes]]] = {}
     for node in nodes(source.tree.root_node, _CLASSES):
@@ -189,7 +191,7 @@ def _class_name(source: Cpp, node: Node) -> bytes:
     return source.code[named.start_byte : named.end_byte] if named is not None else b""
 
 
-def _taken(source: Cpp, type_: Kind) -> Iterator[bytes]:
+def _taken(source: Cpp, type_: PointerKind) -> Iterator[bytes]:
     """Yield `f(1` for each function whose second parameter is such an address; not if overloads differ in it."""
     found: dict[bytes, set[frozenset[int]]] = {}
     for node in nodes(source.tree.root_node, frozenset(("function_declarator",))):

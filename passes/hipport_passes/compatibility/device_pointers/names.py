@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from hipport.core.edits import Edit, Span
 from hipport.syntax.cpp import Cpp
-from hipport_passes.compatibility.device_pointers.declared import Kind, local
+from hipport_passes.compatibility.device_pointers.declared import PointerKind, local
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -29,7 +29,7 @@ OF_NUMBERS = (b"%", b"/", b"*", b"&", b"|", b"^", b"<<", b">>")
 class Names:
     """The meaning of names at a place: by their function's declaration, else by one outside of functions."""
 
-    def __init__(self, source: Cpp, everywhere: frozenset[bytes], kind: Kind) -> None:
+    def __init__(self, source: Cpp, everywhere: frozenset[bytes], kind: PointerKind) -> None:
         self.source = source
         self.kind = kind
         #: The declarations outside of functions: see `declared`.

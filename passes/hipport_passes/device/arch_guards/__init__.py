@@ -98,8 +98,8 @@ def _in_code(source: Cpp, span: Span) -> Iterator[Finding]:
         yield Finding(
             compared[0],
             "value",
-            f"{written} → {compared[1].decode()}, as for every NVIDIA GPU since compute capability 5.0; assumes "
-            "that code which is right for all of them is right for AMD",
+            f"{written} → {compared[1].decode()}, as for every NVIDIA GPU since compute capability 5.0; assumes that "
+            "code for all of these GPUs is right for AMD",
             (Edit(*compared),),
             Certainty.REVIEW,
         )
@@ -109,8 +109,8 @@ def _in_code(source: Cpp, span: Span) -> Iterator[Finding]:
         yield Finding(
             condition,
             "assertion",
-            "holds on AMD, which has other architectures; assumes that code which needs that architecture is "
-            "ported or reported",
+            "the assertion is about NVIDIA's architectures, so it is true on AMD; assumes that code for that "
+            "architecture is ported or reported",
             (Edit(condition, b"true"),),
             Certainty.REVIEW,
         )
@@ -192,7 +192,12 @@ def _asks_for_device(part: Conditional) -> bool:
 
 def _build_macros(source: Cpp, project: Project) -> Iterator[Finding]:
     """Add one of hipcc's macros to conditions that only a build for PyTorch, or a flag, would make true."""
-    names = [(span, name) for span, name in source.names(_BY_BUILD) if source.directive(span.start)]
+    names = [
+        (span, name)
+        for span, name in source.names(_BY_BUILD)
+        # A definition of nvcc's macro is removed as a whole.
+        if (directive := source.directive(span.start)) and not _DEFINES.match(source.code, directive.start)
+    ]
     if not names or project.union_over(source, includes_pytorch):
         return
     if project.union_over(source, _build_macros_of):
@@ -219,13 +224,15 @@ def _build_macros(source: Cpp, project: Project) -> Iterator[Finding]:
             continue
         done = end
         new %= (b"defined(" + name + b")", b"defined(__HIPCC__)")
-        message = f"{name.decode()} is defined by a build; hipcc defines __HIPCC__"
+        message = f"only some builds define {name.decode()}; hipcc always defines __HIPCC__"
         yield Finding(span, "build_macro", message, (Edit(Span(start, end), new),))
 
 
 def _asked_up_to(code: bytes, directive: Span, name: Span) -> int:
     """Return the end of the name in an `#ifdef`, with the ignored text after it, which an `#if` would not accept."""
     rest = code[name.end : directive.end]
+    if rest.count(b'"') % 2 or rest.count(b"'") % 2:
+        return directive.end  # The contents of a literal are blank in the code, and this one has no end.
     return name.end + len(rest.rstrip()) if rest.strip() else name.end
 
 

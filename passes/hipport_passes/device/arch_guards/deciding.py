@@ -208,11 +208,11 @@ def _chosen(source: Cpp, guards: Guards, group: tuple[Conditional, ...], span: S
             those = f"every NVIDIA GPU since compute capability {since // 100}.0"
         whose = ""
         if len(group) == 2:
-            whose = ", and others have none" if branches else ", which is none"
+            whose = "; there is no other" if branches else "; there is none"
         message, certainty = f"AMD takes the branch of {those}{whose}", Certainty.SAFE
         # Code for every supported release is the program's code, so a condition on releases alone is SAFE.
         if any(b"__CUDA_ARCH__" in text for text, _, _ in chain.parts):
-            message += "; assumes that code which is right for all of them is right for AMD"
+            message += "; assumes that code for all of these GPUs is right for AMD"
             certainty = Certainty.REVIEW
         return _Decided(Finding(span, kind, message, edits, certainty), tuple(branches) or (Span(0, 0),))
     return None
@@ -405,7 +405,7 @@ class Guards:
         assert asked is not None
         finding = decide(*asked)
         place = f"{other.path.as_posix()}:{other.first.position(other.origin(where).start)[0]}"
-        why = "is under the same condition" if alike else "is declared, and nowhere else"
+        why = "is under the same condition" if alike else "has its only declaration"
         message = f"{finding.message}, here and at {place}, where {used.decode()} {why}"
         return _Decided(replace(finding, message=message))
 

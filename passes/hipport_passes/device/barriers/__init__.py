@@ -119,7 +119,7 @@ def _parting(function: Function, project: Project, kernels: Kernels, waiting: Wa
             path, line = grounds.place(each.source, finding.span.start)
             reason = next((ground.reason for ground in finding.proof if not ground.proven), "")
             reason = reason or f"see what barriers/{finding.kind} says of line {line} of {path.as_posix()}"
-            claim = "all threads of a block meet at it"
+            claim = "all threads of a block reach it together"
             yield Ground(claim, Scope.BLOCK, reason, path, line, finding.certainty is Certainty.SAFE)
         callers = dict.fromkeys(caller for caller, _ in kernels.called_at(each))
         open_ += [caller for caller in callers if caller not in seen]
@@ -200,11 +200,7 @@ def _votes(source: Cpp, project: Project, kernels: Kernels) -> Iterator[Finding]
                 f"{uses[span].decode()} → {helper.decode()}, which counts the active threads: {why}",
                 (Edit(span, helper), *((need,) if need else ())),
                 creates=(header,),
-                proof=(
-                    Ground(
-                        "it counts the threads that are there", Scope.BLOCK, why, *grounds.place(source, span.start)
-                    ),
-                ),
+                proof=(Ground("it counts the active threads", Scope.BLOCK, why, *grounds.place(source, span.start)),),
             )
 
 
@@ -236,7 +232,7 @@ def _parted(function: Function, kernels: Kernels, waiting: Waiting, widest: int)
                 Span(each.callee.start_byte, each.callee.end_byte),
                 "parted",
                 f"threads of one wavefront may call different functions by `{text}`, and wait at a barrier in each: "
-                "with CUDA they meet there, on AMD the wavefront waits at both, one after the other; let all "
+                "on CUDA they meet there, but an AMD wavefront waits at both, one after the other; let all "
                 f"threads reach one barrier, outside of the called functions{missing(proof)}",
                 certainty=Certainty.MANUAL,
                 proof=proof,
@@ -277,13 +273,13 @@ def _parted(function: Function, kernels: Kernels, waiting: Waiting, widest: int)
             proof = (grounds.differing(kernels, function, condition.expression, widest, shown=bool(unless)),)
             if edits:
                 here = grounds.place(function.source, statement.start_byte)
-                claim = "each thread does the same between the same barriers"
-                same = f"both branches of `if ({text})` have as many barriers, and are divided at them"
+                claim = "each thread executes the same code between the same barriers"
+                same = f"both branches of `if ({text})` have the same number of barriers, and are divided there"
                 yield Finding(
                     Span(statement.start_byte, head.end_byte),
                     "parted",
-                    f"one barrier for both branches of `if ({text})`: {unless}a wavefront with threads in both waits "
-                    "twice",
+                    f"one barrier for both branches of `if ({text})`: {unless}an AMD wavefront with threads in both "
+                    "would wait twice",
                     edits,
                     proof=(Ground(claim, Scope.BLOCK, same, *here),),
                 )
@@ -293,8 +289,8 @@ def _parted(function: Function, kernels: Kernels, waiting: Waiting, widest: int)
                     Span(statement.start_byte, head.end_byte),
                     "parted",
                     f"{unless}threads of one wavefront diverge at `{text}` and wait at different barriers, in lines "
-                    f"{first} and {there}: with CUDA they meet there, on AMD the wavefront waits at both, one after "
-                    "the other; let all threads reach one barrier, with the code around it under the condition"
+                    f"{first} and {there}: on CUDA they meet there, but an AMD wavefront waits at both, one after the "
+                    "other; let all threads reach one barrier, with the code around it under the condition"
                     f"{missing(proof)}",
                     certainty=Certainty.MANUAL,
                     proof=proof,
@@ -347,7 +343,7 @@ def _parted_apart(function: Function, kernels: Kernels, barriers: Sequence[Call]
                 Span(first.node.start_byte, first.node.end_byte),
                 "parted",
                 f"threads of one wavefront diverge at `{text}` and wait at different barriers, in lines {here} and "
-                f"{there}: with CUDA they meet there, on AMD the wavefront waits at both, one after the other; let all "
+                f"{there}: on CUDA they meet there, but an AMD wavefront waits at both, one after the other; let all "
                 f"threads reach one barrier, with the code around it under the condition{missing(proof)}",
                 certainty=Certainty.MANUAL,
                 proof=proof,
@@ -360,8 +356,8 @@ def _not_compared(barrier: Call) -> Finding:
     return Finding(
         Span(barrier.node.start_byte, barrier.node.end_byte),
         "parted",
-        "there are too many barriers under conditions to compare each pair: make sure that threads of one "
-        f"wavefront do not diverge at a condition and wait at different barriers{missing(proof)}",
+        "too many barriers under conditions to compare each pair: make sure that threads of one wavefront do not "
+        "diverge at a condition and wait at different barriers{missing(proof)}",
         certainty=Certainty.MANUAL,
         proof=proof,
     )
@@ -372,7 +368,7 @@ def _unproven(barrier: Call, reason: str) -> tuple[Ground, ...]:
     condition.
     """
     where = grounds.place(barrier.function.source, barrier.node.start_byte)
-    return (Ground("all threads of a block meet at it", Scope.BLOCK, reason, *where, proven=False),)
+    return (Ground("all threads of a block reach it together", Scope.BLOCK, reason, *where, proven=False),)
 
 
 def _way(condition: Condition) -> tuple[int, bool | None]:
@@ -425,7 +421,7 @@ def _parted_by_labels(function: Function, kernels: Kernels, barriers: Sequence[C
             Span(start, leaving[start].end_byte),
             "parted",
             f"threads of one wavefront diverge at this goto and wait at different barriers, in lines {here} and "
-            f"{there}: with CUDA they meet there, on AMD the wavefront waits at both, one after the other; let all "
+            f"{there}: on CUDA they meet there, but an AMD wavefront waits at both, one after the other; let all "
             f"threads reach one barrier{missing(proof)}",
             certainty=Certainty.MANUAL,
             proof=proof,
@@ -456,7 +452,7 @@ def _parted_in_macros(
                 Span(call.node.start_byte, call.node.start_byte + len(call.name)),
                 "parted",
                 f"threads of one wavefront diverge at `{text}` in {call.name.decode()} and wait at a barrier in each "
-                "of its branches: with CUDA they meet there, on AMD the wavefront waits at both, one after the other; "
+                "of its branches: on CUDA they meet there, but an AMD wavefront waits at both, one after the other; "
                 "write one barrier that all threads reach, with the code around it under the condition"
                 f"{missing(proof)}",
                 certainty=Certainty.MANUAL,

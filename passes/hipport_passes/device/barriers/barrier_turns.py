@@ -79,9 +79,10 @@ def in_turns(function: Function, kernels: Kernels, waiting: Waiting, widest: int
             line = loop.start_point[0] + 1
             if behind is None:
                 message = (
-                    f"line {line}, by {text}: {unless}threads of one wavefront diverge in that loop and reach this "
-                    "barrier in different iterations; with CUDA they meet there, on AMD the wavefront waits in each "
-                    "iteration for those that come; let all threads reach it in each iteration, with the code around "
+                    f"loop in line {line} ({text}): {unless}threads of one wavefront diverge in it and reach this "
+                    "barrier in different iterations; on CUDA they meet there, but an AMD wavefront waits in each "
+                    "iteration for the threads that come; let all threads reach it in each iteration, with the code "
+                    "around "
                     "it under the condition"
                 )
             else:
@@ -89,11 +90,11 @@ def in_turns(function: Function, kernels: Kernels, waiting: Waiting, widest: int
                 if behind.function.source is not function.source:
                     there += f" of {behind.function.source.path.name}"
                 message = (
-                    f"line {line}, by {text}, and {there}: {unless}threads of one wavefront "
-                    "may reach the barrier of that loop for the last time in different iterations, and wait at the "
-                    "other; with CUDA they meet the threads still in the loop there, on AMD the wavefront waits until "
-                    "all have left the loop; let all threads reach it in each iteration, with the code around "
-                    "the barrier under the condition; nothing has to be done if they already do"
+                    f"loop in line {line} ({text}), and {there}: {unless}threads of one wavefront may leave the loop "
+                    "in different iterations and wait at the later barrier; on CUDA they meet the threads that are "
+                    "still at the loop's barrier, but an AMD wavefront waits until all its threads have left the loop; "
+                    "let all threads reach the loop's barrier in each iteration, with the code around it under the "
+                    "condition; nothing has to be done if they already do"
                 )
             span = Span(barrier.node.start_byte, barrier.node.end_byte)
             proof = _why(kernels, function, barrier, found, widest)
@@ -106,7 +107,7 @@ def _why(kernels: Kernels, function: Function, barrier: Call, found: _Parting, w
         return (grounds.differing(kernels, *found.at, widest, shown=bool(found.unless)),)
     reason = f"lanes may disagree on {grounds.quoted(found.text)}, which a macro asks"
     where = grounds.place(function.source, barrier.node.start_byte)
-    return (Ground("all lanes of a wavefront come in each iteration", Scope.WARP, reason, *where, proven=False),)
+    return (Ground("all lanes of a wavefront reach it in each iteration", Scope.WARP, reason, *where, proven=False),)
 
 
 def _skips(

@@ -23,7 +23,7 @@ from hipport.syntax.cpp import Cpp
 from hipport_passes.device.ptx.operations import NAMESPACE, TABLE, Operation, Untranslated, function_name, operation
 from hipport_passes.device.ptx.ptx_assembly import PtxProgram, Register, Unparsed, parse
 from hipport_passes.device.ptx.statements import Statement, Unreadable, hole, statements, text_of
-from hipport_passes.device.ptx.translate import Place, Translation, translate
+from hipport_passes.device.ptx.translate import PtxPlace, Translation, translate
 
 _DEFINE = re.compile(rb"#[ \t]*define[ \t]+(\w+)(\([^()]*\))?")
 _NAME = re.compile(rb"\w+")
@@ -98,7 +98,7 @@ def _is_known(statement: Statement) -> bool:
     try:
         symbols = [operand.name for operand in (*statement.outputs, *statement.inputs)]
         program = parse(statement.template.text, symbols)
-        translate(program, statement.outputs, statement.inputs, statement.template.holes, Place(flag=b"flag"))
+        translate(program, statement.outputs, statement.inputs, statement.template.holes, PtxPlace(flag=b"flag"))
     except (Unparsed, Unreadable, Untranslated):
         return False
     return True
@@ -122,7 +122,7 @@ def _family(statement: Statement, macro: Span, uses: list[_Use]) -> tuple[Transl
         if statement.parameters & {b"hipport", b"ptx"}:
             raise Unreadable("a parameter is part of the name")
     every = [
-        translate(use.program, statement.outputs, statement.inputs, (), Place(statement.parameters), callee=callee)
+        translate(use.program, statement.outputs, statement.inputs, (), PtxPlace(statement.parameters), callee=callee)
         for use in uses
     ]
     if any(each.lines != every[0].lines for each in every):

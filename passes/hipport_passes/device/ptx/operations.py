@@ -13,7 +13,16 @@ from functools import cache
 from pathlib import Path
 
 from hipport.core.tables import load
-from hipport_passes.device.ptx.ptx_assembly import Address, Changed, Instruction, Number, Pair, Register, Value, Vector
+from hipport_passes.device.ptx.ptx_assembly import (
+    Address,
+    Changed,
+    Number,
+    Pair,
+    PtxInstruction,
+    Register,
+    Value,
+    Vector,
+)
 
 TABLE = Path(__file__).parent.parent / "inline_ptx.toml"
 NAMESPACE = b"hipport::ptx::"
@@ -162,7 +171,7 @@ def function_name(does: Operation) -> bytes:
     return name if arguments == b", ".join(names) + b")" and re.fullmatch(rb"[\w:]+", name) else b""
 
 
-def operation(instruction: Instruction, type_of: Callable[[Value], bytes]) -> Operation:
+def operation(instruction: PtxInstruction, type_of: Callable[[Value], bytes]) -> Operation:
     """Return the operation of `instruction`. Raises Untranslated."""
     parts = [part for part in instruction.parts if part not in _NO_VALUE]
     root = parts[0]
@@ -178,17 +187,17 @@ def operation(instruction: Instruction, type_of: Callable[[Value], bytes]) -> Op
     return found
 
 
-def _unknown(instruction: Instruction) -> Untranslated:
+def _unknown(instruction: PtxInstruction) -> Untranslated:
     return Untranslated("unknown", f"hipport knows no equivalent of the PTX instruction {instruction.opcode.decode()}")
 
 
-def _operands(instruction: Instruction, message: str = "") -> Untranslated:
+def _operands(instruction: PtxInstruction, message: str = "") -> Untranslated:
     return Untranslated(
         "unknown", f"{instruction.opcode.decode()} is unknown with {message or 'operands of this kind'}"
     )
 
 
-def _plain(opcode: bytes, instruction: Instruction, name: bytes = b"") -> Operation:
+def _plain(opcode: bytes, instruction: PtxInstruction, name: bytes = b"") -> Operation:
     """Return the operation of an instruction in the table."""
     known = signature(opcode)
     if known is None:
@@ -230,7 +239,7 @@ def _plain(opcode: bytes, instruction: Instruction, name: bytes = b"") -> Operat
     )
 
 
-def _mov(parts: list[bytes], instruction: Instruction, type_of: Callable[[Value], bytes]) -> Operation:
+def _mov(parts: list[bytes], instruction: PtxInstruction, type_of: Callable[[Value], bytes]) -> Operation:
     if len(instruction.operands) != 2 or len(parts) != 2 or (parts[1] not in CPP and parts[1] != b"b128"):
         raise _operands(instruction)
     to, of = instruction.operands
@@ -261,7 +270,7 @@ def _mov(parts: list[bytes], instruction: Instruction, type_of: Callable[[Value]
     return Operation(lambda sources: sources[0], ((of, kind),), (to, kind))
 
 
-def _setp(parts: list[bytes], instruction: Instruction, type_of: Callable[[Value], bytes]) -> Operation:
+def _setp(parts: list[bytes], instruction: PtxInstruction, type_of: Callable[[Value], bytes]) -> Operation:
     rest = parts[1:]
     compare = rest.pop(0) if rest else b""
     combined = rest.pop(0) if rest and rest[0] in _COMBINED else b""
@@ -294,7 +303,7 @@ def _setp(parts: list[bytes], instruction: Instruction, type_of: Callable[[Value
     return Operation(_format(text), sources, (to, result_type))
 
 
-def _logic(parts: list[bytes], instruction: Instruction, type_of: Callable[[Value], bytes]) -> Operation | None:
+def _logic(parts: list[bytes], instruction: PtxInstruction, type_of: Callable[[Value], bytes]) -> Operation | None:
     """Return the operation of `and.pred` and the like."""
     if parts[1:] != [b"pred"]:
         return None
@@ -337,7 +346,7 @@ class _Access:
         return NAMESPACE + b"_".join(words) + b"<" + CPP[self.kind] + b">"
 
 
-def _access(parts: list[bytes], instruction: Instruction) -> _Access:
+def _access(parts: list[bytes], instruction: PtxInstruction) -> _Access:
     """Read the parts of an opcode. Raises Untranslated."""
     found = _Access(parts[0])
     for part in parts[1:]:
@@ -367,7 +376,7 @@ def _access(parts: list[bytes], instruction: Instruction) -> _Access:
     return found
 
 
-def _memory(parts: list[bytes], instruction: Instruction, type_of: Callable[[Value], bytes]) -> Operation:
+def _memory(parts: list[bytes], instruction: PtxInstruction, type_of: Callable[[Value], bytes]) -> Operation:
     access = _access(parts, instruction)
     root, kind, count = access.root, access.kind, int(access.vector[1:] or b"1")
     operands = list(instruction.operands)
@@ -419,14 +428,14 @@ def _on_address(
     return call, sources
 
 
-def _prefetch(parts: list[bytes], instruction: Instruction, type_of: Callable[[Value], bytes]) -> Operation:
+def _prefetch(parts: list[bytes], instruction: PtxInstruction, type_of: Callable[[Value], bytes]) -> Operation:
     if len(instruction.operands) != 1 or not isinstance(instruction.operands[0], Address):
         raise _operands(instruction)
     base = instruction.operands[0].base
     return Operation(_function(b"prefetch"), ((base, b"address"),))
 
 
-def _hint(parts: list[bytes], instruction: Instruction, type_of: Callable[[Value], bytes]) -> Operation:
+def _hint(parts: list[bytes], instruction: PtxInstruction, type_of: Callable[[Value], bytes]) -> Operation:
     """Return an operation without effect: a hint, a cache policy or `discard`, which change no value."""
     if not instruction.operands:
         raise _operands(instruction, "no operands")
@@ -438,7 +447,7 @@ def _hint(parts: list[bytes], instruction: Instruction, type_of: Callable[[Value
     return Operation(_format(b"(void)(%b)"), ((first.base, b"address"),))
 
 
-def _copy(parts: list[bytes], instruction: Instruction, type_of: Callable[[Value], bytes]) -> Operation:
+def _copy(parts: list[bytes], instruction: PtxInstruction, type_of: Callable[[Value], bytes]) -> Operation:
     """Return the operation of `cp.async`: the copy may be immediate, and commits and waits then do nothing."""
     operands = list(instruction.operands)
     if parts[2:] in ([b"commit_group"], [b"wait_all"], [b"wait_group"]):
@@ -478,14 +487,14 @@ def _copy(parts: list[bytes], instruction: Instruction, type_of: Callable[[Value
     return Operation(call, tuple(sources_of), effect=True, changes=True)
 
 
-def _barrier(parts: list[bytes], instruction: Instruction, type_of: Callable[[Value], bytes]) -> Operation | None:
+def _barrier(parts: list[bytes], instruction: PtxInstruction, type_of: Callable[[Value], bytes]) -> Operation | None:
     if b"warp" in parts:
         return None
     operands = list(instruction.operands)
     at = 1 if b"red" in parts else 0
     if operands[at : at + 1] == [Number(b"0")] and len(operands) == (3 if at else 1) and b"arrive" not in parts:
         del operands[at]
-        return _plain(b".".join(parts), Instruction(instruction.opcode, tuple(operands)))
+        return _plain(b".".join(parts), PtxInstruction(instruction.opcode, tuple(operands)))
     # `bar.sync 0, n` counts threads, which may be fewer than the block has.
     known = [part for part in parts[1:] if part != b"cta"]
     if (
@@ -511,7 +520,7 @@ def _barrier(parts: list[bytes], instruction: Instruction, type_of: Callable[[Va
     )
 
 
-def _video(parts: list[bytes], instruction: Instruction, type_of: Callable[[Value], bytes]) -> Operation | None:
+def _video(parts: list[bytes], instruction: PtxInstruction, type_of: Callable[[Value], bytes]) -> Operation | None:
     opcode = b".".join(parts)
     operands = list(instruction.operands)
     if not operands or re.match(rb"v(?:add|sub|avrg|absdiff|min|max|set)[24]\b", opcode):
@@ -553,19 +562,19 @@ def _video(parts: list[bytes], instruction: Instruction, type_of: Callable[[Valu
     )
 
 
-def _cvta(parts: list[bytes], instruction: Instruction, type_of: Callable[[Value], bytes]) -> Operation | None:
+def _cvta(parts: list[bytes], instruction: PtxInstruction, type_of: Callable[[Value], bytes]) -> Operation | None:
     named = [b"shared" if part == b"shared::cta" else part for part in parts]
     if named[1:] in ([b"u64"], [b"u32"]):
         return None
     return _plain(b".".join(named), instruction)
 
 
-def _scoped(parts: list[bytes], instruction: Instruction, type_of: Callable[[Value], bytes]) -> Operation:
+def _scoped(parts: list[bytes], instruction: PtxInstruction, type_of: Callable[[Value], bytes]) -> Operation:
     named = [b"gpu" if part == b"cluster" else part for part in parts]
     return _plain(b".".join(named), instruction)
 
 
-_SPECIAL: Mapping[bytes, Callable[[list[bytes], Instruction, Callable[[Value], bytes]], Operation | None]] = {
+_SPECIAL: Mapping[bytes, Callable[[list[bytes], PtxInstruction, Callable[[Value], bytes]], Operation | None]] = {
     b"mov": _mov,
     b"setp": _setp,
     b"set": _setp,

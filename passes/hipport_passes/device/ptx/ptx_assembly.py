@@ -104,7 +104,7 @@ Value: TypeAlias = "Placeholder | Register | Number | Hole | Vector | Pair | Add
 
 
 @dataclass(frozen=True, slots=True)
-class Instruction:
+class PtxInstruction:
     """An instruction. `guard` is the predicate after `@`."""
 
     opcode: bytes
@@ -124,7 +124,7 @@ class PtxProgram:
     `depth` is the number of blocks that stay open; negative if more are closed than opened.
     """
 
-    instructions: tuple[Instruction, ...]
+    instructions: tuple[PtxInstruction, ...]
     registers: Mapping[bytes, bytes] = field(default_factory=dict)
     depth: int = 0
 
@@ -182,7 +182,7 @@ class _Parser:
             raise Unparsed(f"at {_shown(self.peek()) or 'its end'}, where {sign.decode()} is expected")
 
     def program(self) -> PtxProgram:
-        instructions: list[Instruction] = []
+        instructions: list[PtxInstruction] = []
         registers: dict[bytes, bytes] = {}
         depth = 0
         while self.at < len(self.tokens):
@@ -227,7 +227,7 @@ class _Parser:
                 break
         self.expect(b";")
 
-    def instruction(self) -> Instruction:
+    def instruction(self) -> PtxInstruction:
         guard: Value | None = None
         if self.accept(b"@"):
             negated = self.accept(b"!")
@@ -251,7 +251,7 @@ class _Parser:
                 operands.append(self.operand())
         if self.at < len(self.tokens) and not self.accept(b";") and self.peek() != b"}":
             raise Unparsed(f"at {_shown(self.peek())} in {opcode.decode()}")
-        return Instruction(opcode, tuple(operands), guard)
+        return PtxInstruction(opcode, tuple(operands), guard)
 
     def ends(self) -> bool:
         return self.kind() == "sign" and self.peek() in b";}"
@@ -331,7 +331,7 @@ class _Parser:
             value = Placeholder(int(token))
         elif kind == "symbol":
             if token not in self.symbols:
-                raise Unparsed(f"at %[{token.decode()}], which is no operand's name")
+                raise Unparsed(f"at %[{token.decode()}], which names no operand")
             value = Placeholder(self.symbols.index(token))
         elif kind == "hole":
             value = Hole(int(token))

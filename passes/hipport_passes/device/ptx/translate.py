@@ -18,10 +18,10 @@ from hipport_passes.device.ptx.ptx_assembly import (
     Address,
     Changed,
     Hole,
-    Instruction,
     Number,
     Pair,
     Placeholder,
+    PtxInstruction,
     PtxProgram,
     Register,
     Value,
@@ -62,7 +62,7 @@ class Translation:
 
 
 @dataclass(frozen=True)
-class Place:
+class PtxPlace:
     """The place of an asm statement, and the variable for the carry flag there."""
 
     #: The parameters of the macro that contains it, if any.
@@ -76,7 +76,7 @@ class Place:
     flag: bytes = b""
 
 
-_ANYWHERE = Place()
+_ANYWHERE = PtxPlace()
 
 
 def translate(
@@ -84,7 +84,7 @@ def translate(
     outputs: Sequence[Operand],
     inputs: Sequence[Operand],
     holes: Sequence[bytes] = (),
-    place: Place = _ANYWHERE,
+    place: PtxPlace = _ANYWHERE,
     *,
     callee: bytes = b"",
 ) -> Translation:
@@ -121,7 +121,7 @@ class _Translator:
         outputs: Sequence[Operand],
         inputs: Sequence[Operand],
         holes: Sequence[bytes],
-        place: Place,
+        place: PtxPlace,
     ) -> None:
         self.program = program
         self.outputs = outputs
@@ -209,7 +209,7 @@ class _Translator:
         for i in range(len(self.operands)):
             self.uses.setdefault(Placeholder(i), _Uses())
 
-    def gather_reads(self, number: int, each: Operation, instruction: Instruction) -> None:
+    def gather_reads(self, number: int, each: Operation, instruction: PtxInstruction) -> None:
         read = [value for value, _ in each.sources]
         if any(not kind for _, kind in each.after):
             # The complement is computed from the sources again.
@@ -223,7 +223,7 @@ class _Translator:
                 self.checked(leaf)
                 self.uses.setdefault(leaf, _Uses()).reads.append(number)
 
-    def gather_writes(self, number: int, each: Operation, instruction: Instruction) -> None:
+    def gather_writes(self, number: int, each: Operation, instruction: PtxInstruction) -> None:
         for value, kind in each.written:
             for leaf in _leaves(value):
                 if leaf == Register(b"_"):
@@ -541,7 +541,7 @@ def _bracketed(expression: bytes) -> bytes:
 
 def _literal(text: bytes, kind: bytes) -> bytes:
     if kind == b"address":
-        raise Untranslated("unknown", "hipport does not know a number as an address")
+        raise Untranslated("unknown", "hipport does not support a number as an address")
     if kind == b"pred":
         return b"false" if text.strip(b"()") == b"0" else b"true"
     if text.startswith(b"-") and BITS.get(kind, 32) < 32:

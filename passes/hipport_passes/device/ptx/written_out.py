@@ -23,7 +23,7 @@ from hipport_passes.device.ptx.expansions import AsmMacro, Unexpanded, definitio
 from hipport_passes.device.ptx.operations import Untranslated
 from hipport_passes.device.ptx.ptx_assembly import Unparsed, opcodes, parse
 from hipport_passes.device.ptx.statements import Statement, Unreadable, statements
-from hipport_passes.device.ptx.translate import Place, Translation, translate
+from hipport_passes.device.ptx.translate import PtxPlace, Translation, translate
 
 _DEFINE = re.compile(rb"#[ \t]*define[ \t]+(\w+)\(([^()]*)\)")
 #: Instructions that are collectives.
@@ -392,6 +392,6 @@ def _written(
     outputs, inputs = statement.outputs, statement.inputs
     program = parse(statement.template.text, [operand.name for operand in (*outputs, *inputs)])
     translation = translate(
-        program, outputs, inputs, (), Place(is_pointer=lambda each: is_pointer(source, span.start, each))
+        program, outputs, inputs, (), PtxPlace(is_pointer=lambda each: is_pointer(source, span.start, each))
     )
     return WrittenAsm(span, translation, tuple(dict.fromkeys(opcodes(statement.template.text))))

@@ -182,8 +182,8 @@ def _of_macros(source: Cpp, kernels: Kernels, project: Project) -> Iterator[Find
                 yield Finding(
                     Span(*define.span(1)),
                     "macro",
-                    f"{define[1].decode()} waits for a lock: lanes of one wavefront that wait hold up the lane that "
-                    "has it, and hipport does not change macros; write it out where it is used, as a loop with the "
+                    f"{define[1].decode()} waits for a lock: waiting lanes block the lane of their wavefront that "
+                    "holds it, and hipport does not change macros; write it out where it is used, as a loop with the "
                     "critical section in it, for (bool done = false; !hipport::opaque(done);) if (taken) { …; "
                     "unlock; done = true; }, with hipport/lock.h",
                     certainty=Certainty.MANUAL,
@@ -280,7 +280,7 @@ def _of_loop(function: Function, loop: Node, kernels: Kernels, project: Project)
     yield Finding(
         head,
         "lock",
-        f"lanes of one wavefront that wait for {name} hold up the lane that has it: {why}; put the critical section "
+        f"lanes that wait for {name} block the lane of their wavefront that holds it: {why}; put the critical section "
         "into the loop, for (bool done = false; !hipport::opaque(done);) if (taken) { …; unlock; done = true; }, "
         "with hipport/lock.h",
         certainty=Certainty.MANUAL,
@@ -308,7 +308,7 @@ def _by_goto(function: Function, kernels: Kernels) -> Iterator[Finding]:
                 yield Finding(
                     Span(node.start_byte, node.end_byte),
                     "lock",
-                    f"lanes of one wavefront that wait for {name} hold up the lane that has it; put the critical "
+                    f"lanes that wait for {name} block the lane of their wavefront that holds it; put the critical "
                     "section into a loop, for (bool done = false; !hipport::opaque(done);) if (taken) { …; "
                     "unlock; done = true; }, with hipport/lock.h",
                     certainty=Certainty.MANUAL,
@@ -331,8 +331,8 @@ def _of_calls(function: Function, kernels: Kernels, project: Project) -> Iterato
                 yield Finding(
                     Span(call.node.start_byte, call.node.end_byte),
                     "turns",
-                    f"lanes take turns from {call.name.decode()}() to the release of the lock: its owner would wait "
-                    "for the lanes of its wavefront that wait for it",
+                    f"lanes take turns, from {call.name.decode()}() to the release of the lock: otherwise the owner "
+                    "waits for lanes of its wavefront that wait for the lock",
                     (*edits, *((need,) if need else ())),
                     creates=(header,),
                 )

@@ -64,7 +64,7 @@ def progress(function: Function, loop: Node, kernels: Kernels, project: Project)
                 yield Finding(
                     head,
                     "flag",
-                    f"warps take turns from the wait for {flag} to where they set their own: two warps share a "
+                    f"warps take turns, from the wait for {flag} to the store of their own flag: two warps share a "
                     "wavefront of 64 lanes, which leaves the loop as a whole, and one may wait for the other; "
                     "assumes that a warp waits only for earlier warps, and that its lanes reach this together",
                     (*edits, *((need,) if need else ())),
@@ -159,7 +159,7 @@ def _of_a_warp(
 ) -> tuple[str, tuple[Edit, ...]]:
     """Return why warps cannot pass one by one from a loop to the place where a flag is set, or the edits."""
     if b"hipport::native::" in function.text(function.body):
-        return "the whole wavefront is the warp here, and its lanes set flags of their own", ()
+        return "this code uses the whole wavefront as a warp, and its lanes set flags of their own", ()
     if any(TURNS.search(function.text(each.statement).partition(b"{")[0]) for each in function.conditions(loop)):
         return "", ()
     if kernels.agreement(function, index) < 32:

@@ -157,7 +157,8 @@ def by_warps(function: Function, first: Node, last: Node, kernels: Kernels) -> t
     names = set(NAME.findall(texts.pop()))
     for each in function.locals.assignments:
         if each.variable.name in names and section.start <= each.node.start_byte < section.end:
-            return f"{each.variable.name.decode()}, by which a lane takes it for others, changes in between", ()
+            name = each.variable.name.decode()
+            return f"{name}, which selects the lane that takes it for others, changes in between", ()
     why = fixed(function, statements, kernels, BLOCK_TOGETHER) or used_behind(function, section, last)
     return (why, ()) if why else ("", in_turns(source, first, last, b"warp_by_warp"))
 
@@ -167,8 +168,8 @@ def of_warps(function: Function, span: Span, edits: tuple[Edit, ...], project: P
     return Finding(
         span,
         "warps",
-        "warps take turns from where one lane takes the lock for the others to where it releases it: the owner "
-        "would wait for the other warp in a wavefront of 64 lanes, which waits for the lock; assumes that the "
+        "warps take turns, from where one lane takes the lock for the others to where it releases it: otherwise the "
+        "owner waits for the other warp of a wavefront of 64 lanes, which waits for the lock; assumes that the "
         "lanes of a warp reach this together",
         (*edits, *((need,) if need else ())),
         certainty=Certainty.REVIEW,
@@ -352,9 +353,9 @@ def kept_inside(
                 yield Finding(
                     Span(loop.start_byte, loop.children[0].end_byte),
                     "loop",
-                    f"the compiler moves the critical section of {acquire.lock.decode('utf-8', 'replace')} behind "
-                    "this loop, because `break` follows it, and the lanes that wait for the lock hold up its "
-                    "owner; leave the loop by a flag in its condition, as hipport::opaque(flag), with "
+                    f"the compiler moves the critical section of {acquire.lock.decode('utf-8', 'replace')} behind this "
+                    "loop, because `break` follows it, and the lanes that wait for the lock then block its owner; "
+                    "leave the loop by a flag in its condition, as hipport::opaque(flag), with "
                     "hipport/lock.h",
                     certainty=Certainty.MANUAL,
                 )
@@ -365,7 +366,7 @@ def kept_inside(
                 Span(loop.start_byte, loop.children[0].end_byte),
                 "loop",
                 f"hipport::opaque() keeps the critical section of {acquire.lock.decode('utf-8', 'replace')} in the "
-                "loop: the compiler would move it behind the loop, where the lanes that wait for the lock hold up "
+                "loop: the compiler would move it behind the loop, and the lanes that wait for the lock would block "
                 "its owner",
                 (*edits, *((need,) if need else ())),
                 creates=(header,),

@@ -196,10 +196,10 @@ def unnoticed(found: Sequence[Found], source: Cpp, covered: Sequence[Span]) -> I
         yield Finding(
             at,
             "wait",
-            f"lanes wait here until {names} changes, {_by_whom(each, source)}: a wavefront of AMD's leaves a loop, or "
-            "takes the other branch, when its last lane is done, so a lane that is waited for by another of its "
-            "wavefront never gets there; let it store before the others wait, let lanes of whole wavefronts of 64 "
-            "wait and store, or let one loop do both, in which each lane tests once per turn until all are done",
+            f"lanes wait here until {names} changes, {_by_whom(each, source)}: an AMD wavefront leaves a loop, or "
+            "takes the other branch, only when its last lane is done, so that lane never reaches its store; let it "
+            "store before the others wait, let whole wavefronts of 64 lanes wait and store, or test and store in one "
+            "loop, once per iteration for each lane, until all are done",
             certainty=Certainty.MANUAL,
         )
 
@@ -215,4 +215,4 @@ def _by_whom(found: Found, source: Cpp) -> str:
         elif isinstance(each.path, PurePath):
             places.append(f"a line of {each.path.name}")
     text = " and ".join(dict.fromkeys(places))
-    return f"which a lane of the same wavefront may have to do, in {text}"
+    return f"and a lane of the same wavefront may have to change it, in {text}"

@@ -89,7 +89,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         # Each edit once: several steps may need the call at the same place.
         edits = [edit for node in dict.fromkeys(steps.before.values()) for edit in in_front(source, node)]
         edits += (edit for node in dict.fromkeys(steps.behind.values()) for edit in at_the_end(source, node))
-        message = f"hipport::syncwarp() between steps in which lanes read what others stored (lines {lines})"
+        message = f"hipport::syncwarp() between steps in which lanes read what others stored (line {lines})"
         proof = of_one_warp.shown(kernels, function, places[0], steps.assumes)
         if steps.assumes:
             message += f"; assumes that lanes which exchange values are of one warp{missing(proof)}"

@@ -25,16 +25,16 @@ def shown(kernels: Kernels, function: Function, node: Node, assumes: bool) -> tu
     condition = kernels.one_warp_by(function, node)
     if condition is not None:
         where = grounds.place(function.source, condition.expression.start_byte)
-        reason = f"only lanes of one warp come here, by {_quoted(function, condition)}"
+        reason = f"{_quoted(function, condition)} lets only lanes of one warp reach it"
     elif kernels.one_warp(function, node):
         called = ((caller, kernels.one_warp_by(caller, at)) for caller, at in kernels.called_at(function))
         caller, by = next(((caller, by) for caller, by in called if by is not None), (function, None))
-        reason = "lanes of other warps have left before, or do not come to the calls of its function"
+        reason = "lanes of other warps have left before, or do not reach the calls of its function"
         if by is not None:
             where = grounds.place(caller.source, by.expression.start_byte)
-            reason = f"its function is called where only lanes of one warp come, by {_quoted(caller, by)}"
+            reason = f"only lanes of one warp call its function, because of {_quoted(caller, by)}"
     else:
-        reason = "each lane's elements are those of its warp, by their indices"
+        reason = "the indices give each lane elements of its own warp"
     return (Ground(_CLAIM, Scope.WARP, reason, *where),)
 
 
@@ -46,7 +46,7 @@ def of_uses(source: Cpp, start: int, assumes: bool) -> tuple[Ground, ...]:
     """Return the grounds for a macro with steps."""
     if assumes:
         return unseen(source, start)
-    reason = "only lanes of one warp come to its uses, by their conditions"
+    reason = "conditions let only lanes of one warp reach its uses"
     return (Ground(_CLAIM, Scope.WARP, reason, *grounds.place(source, start)),)
 
 

@@ -90,7 +90,7 @@ def of_macros(
         return
     need, header = include(source, project, "warp.h")
     lines = dict.fromkeys(str(source.first.position(source.origin(each).start)[0]) for each in places)
-    message = f"hipport::syncwarp() between steps of a macro (lines {', '.join(lines)})"
+    message = f"hipport::syncwarp() between steps of a macro (line {', '.join(lines)})"
     proof = of_one_warp.of_uses(source, places[0].start, assumes)
     if assumes:
         message += f"; assumes that lanes which exchange values are of one warp{missing(proof)}"

@@ -34,7 +34,8 @@ _OPENED = re.compile(
 #: A function of that name that a program declares itself, and words that may stand in front of a call.
 _OWN = re.compile(rb"\b(?!return\b|else\b)\w+\s+%(c)b\s*\(\s*(?:void)?\s*\)" % _NAMES)
 _BEFORE_CALLS = (b"", b"return", b"else", b"case")
-_WAVEFRONTS = re.compile(rb"WARP_(?:SHFL\w*|BALLOT|ANY|ALL)|cuda_utils")
+# CUB's functions of such names are for 32 lanes.
+_WAVEFRONTS = re.compile(rb"W(?<![\w:]W)ARP_(?:SHFL\w*|BALLOT|ANY|ALL)|cuda_utils")
 _OF_WAVEFRONT = re.compile(rb"\b(?:" + _WAVEFRONTS.pattern + rb")\b")
 
 
@@ -112,8 +113,8 @@ def _asked_for_both(source: Cpp, project: Project) -> Iterator[Finding]:
     if both:
         more = f" (and {len(both) - 1} more in this file)" if len(both) > 1 else ""
         message = (
-            f"at::cuda::warp_size(){more} is the wavefront's size, and this comes to kernels of the whole wavefront "
-            "and to others of 32 lanes: give each kind the size that it needs (hipport::warp_size is 32)"
+            f"at::cuda::warp_size(){more} is the wavefront's size, and it reaches kernels of the whole wavefront and "
+            "kernels of 32 lanes: give each kind the size that it needs (hipport::warp_size is 32)"
         )
         yield Finding(both[0], "mixed", message, certainty=Certainty.MANUAL)
 
@@ -142,7 +143,10 @@ def _defines(source: Cpp, offset: int) -> bool:
 
 def _of_wavefronts(source: Cpp) -> frozenset[bytes]:
     """Return the file's uses of warps that are the wavefront: PyTorch's functions, kernels of native warps."""
-    return frozenset(source.matched(_WAVEFRONTS)) | frozenset((b"native",) if b"hipport::native" in source.code else ())
+    native = frozenset((b"native",) if b"hipport::native" in source.code else ())
+    if not source.matched(_WAVEFRONTS):
+        return native
+    return native | frozenset(match.group() for match in _OF_WAVEFRONT.finditer(source.code))
 
 
 def _unported(function: Function, project: Project) -> Iterator[Span]:

@@ -36,6 +36,8 @@ _REFUSED = re.compile(
 _OF_WAVES = re.compile(rb"\bwarpSize\b|\bwave_size\b")
 _TILE = re.compile(rb"\b(?:tiled_partition|thread_block_tile)\s*<\s*([^<>;]+?)\s*(?:,[^<>;]*)?>")
 _NUMBER_OR_NAME = re.compile(rb"(?<![\w.])(?:[A-Za-z_]\w*|\d\w*)(?![\w.])")
+# So many levels of macros in macros are followed.
+_MACROS_DEEP = 4
 _BY_FIVE = re.compile(rb"(?:<<|>>)\s*5\b")
 #: Indices of threads in other rows, unless they number all threads of a block.
 _ROWS = re.compile(
@@ -380,18 +382,26 @@ class Widening(Arithmetic):
         """Refuse macros that are not constants and contain 32, `#define WARPS(n) (n / 32)`."""
         source = self.function.source
 
-        def counts(name: bytes, depth: int) -> bool:
-            if constant_values.value(source, self.project, name) is not None:
-                return False
-            return any(
-                constant_values.value(source, self.project, word) in (31, 32)
-                or (depth > 0 and word in bodies and counts(word, depth - 1))
-                for body in bodies[name]
-                for word in _NUMBER_OR_NAME.findall(body)
-            ) or any(_BY_FIVE.search(body) for body in bodies[name])
+        def counts(name: bytes) -> bool:
+            # Each macro once: one that names itself many times would take forever.
+            reached, found = {name}, {name}
+            for _ in range(_MACROS_DEEP):
+                words: set[bytes] = set()
+                for body in (body for each in found if known(each) is None for body in bodies[each]):
+                    words.update(_NUMBER_OR_NAME.findall(body))
+                    if _BY_FIVE.search(body):
+                        return True
+                if any(known(word) in (31, 32) for word in words):
+                    return True
+                found = (words & bodies.keys()) - reached
+                reached |= found
+            return False
+
+        def known(word: bytes) -> int | None:
+            return constant_values.value(source, self.project, word)
 
         for name in names:
-            if counts(name, 3):
+            if counts(name):
                 self.done.places.append(f"{name.decode()} is a macro that counts by 32: make it a function")
 
     def types(self) -> None:

@@ -244,7 +244,7 @@ def _mapped(
         yield Finding(
             include.target,
             "too_new",
-            f"{path} ({hip} in HIP): it came with ROCm {release}; give --rocm {release}, or do without it",
+            f"{path} ({hip} in HIP): it is new in ROCm {release}; pass --rocm {release}, or do without it",
             certainty=Certainty.MANUAL,
         )
         return ""

@@ -124,8 +124,8 @@ class _Conditions:
         for each in self.named:
             if not _only_asked(self.program, each, self.decided):
                 message = (
-                    "makes the name of an NVIDIA architecture from a capability, which is a gfx number on ROCm; "
-                    "gcnArchName is the name there"
+                    "this makes the name of an NVIDIA architecture from a capability, which is a gfx number on ROCm; "
+                    "use gcnArchName there"
                 )
                 yield finding(self.program, each, "arch_name", message)
 
@@ -134,11 +134,11 @@ class _Conditions:
             return None
         self.decided[node] = neutral
         edits = self.program.and_on_cuda(node, neutral)
-        message = f"meant for NVIDIA's {names}: on ROCm a capability is a gfx number such as (9, 4) or (11, 0), "
+        message = f"this test is for NVIDIA's {names}: on ROCm a capability is a gfx number such as (9, 4) or (11, 0), "
         message += (
-            "so the answer for older GPUs is given there; assumes that only those NVIDIA GPUs have the feature"
+            "so the test answers as for older GPUs there; assumes that only those NVIDIA GPUs have the feature"
             if edits
-            else "so the answer for older GPUs is right there, unless AMD's GPUs have the feature: ask for "
+            else "so it should answer as for older GPUs there, unless AMD's GPUs have the feature: test "
             "torch.version.hip"
         )
         return finding(self.program, node, "capability", message, edits)

@@ -12,7 +12,7 @@ from hipport_passes.python.runtime.capability_values import AMD, value_of
 _MISSING = "which is missing here"
 #: What is said where some AMD GPU finds what is for one of NVIDIA's.
 BY_ACCIDENT = "which some AMD GPU has by accident"
-_NO_VALUE = "for which this gives the default {}"
+_NO_VALUE = "for which this returns the default {}"
 _NOT_SEEN = "which a table of another module may lack"
 
 

@@ -258,7 +258,8 @@ def arch_lists(program: PythonProgram) -> Iterator[Finding]:
             yield finding(program, call, "arch_list", message)
         elif re.search(r"\b(?:int|float)\(", code):
             message = (
-                "on ROCm these are gfx names such as gfx90a, of which no number can be made, or that of another GPU"
+                "on ROCm these are gfx names such as gfx90a, and a number made of one fails or means another GPU; "
+                "compare the names"
             )
             yield finding(program, call, "arch_list", message)
 
@@ -344,10 +345,7 @@ def homes(program: PythonProgram) -> Iterator[Finding]:
         attribute = program.parent[name_node]
         if isinstance(attribute, cst.Attribute) and attribute.attr is name_node:
             if program.code(attribute.value).endswith("cpp_extension") and _insists_on(program, attribute):
-                message = (
-                    "CUDA_HOME is None on ROCm, so this stops the program; its counterpart is ROCM_HOME, which is "
-                    "beside it"
-                )
+                message = "CUDA_HOME is None on ROCm, so this stops the program; use ROCM_HOME, from the same module"
                 yield finding(program, attribute, "cuda_home", message)
             continue
         statement = program.imported(name_node)
@@ -359,9 +357,7 @@ def homes(program: PythonProgram) -> Iterator[Finding]:
             continue
         above = program.parent[name_node]
         if program.runs(name_node).both and not program.decided and _stops_without(program, name_node):
-            message = (
-                "CUDA_HOME is None on ROCm, so this stops the program; its counterpart is ROCM_HOME, which is beside it"
-            )
+            message = "CUDA_HOME is None on ROCm, so this stops the program; use ROCM_HOME, from the same module"
             yield finding(program, name_node, "cuda_home", message)
             continue
         fails = isinstance(above, cst.BinaryOperation) or (

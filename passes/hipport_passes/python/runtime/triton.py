@@ -123,8 +123,7 @@ def _asked_target(program: PythonProgram, node: cst.Comparison, part: str) -> It
     if part == "arch" and isinstance(other, cst.Integer):
         if not program.copes(node, "TypeError"):
             message = (
-                "a number on NVIDIA's GPUs only: on AMD's it is a name such as gfx942, which cannot be compared "
-                "with a number"
+                "this is a number on NVIDIA's GPUs only: on AMD's it is a name such as gfx942; compare the names there"
             )
             yield finding(program, node, "target", message)
     elif part == "backend" and program.text(other) == "cuda":

@@ -17,7 +17,8 @@ from hipport_passes.python.runtime.program import PythonProgram, finding
 _SHOWN = re.compile(rf"(?:^|\.){one_of(WORDS['shows'])}$")
 _OF_A_WARP = re.compile(rf"(?i){one_of(WORDS['lanes'])}")
 _ASKED = (
-    "64 on AMD's gfx9 GPUs, where kernels that hipport ported keep warps of 32 lanes: write 32 where these are meant"
+    "the warp size is 64 on AMD's gfx9 GPUs, but kernels that hipport ported keep warps of 32 lanes: write 32 where "
+    "the code means these warps"
 )
 _CHOSEN = (
     "64 on ROCm and 32 for CUDA, and this program's kernels in C++ keep warps of 32 lanes on every GPU: give them 32, "

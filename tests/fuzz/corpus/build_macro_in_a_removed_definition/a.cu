@@ -1,0 +1,1 @@
+#define __CUDACC__ defined(USE_ROCM)/*

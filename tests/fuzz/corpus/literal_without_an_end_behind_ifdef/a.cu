@@ -1,0 +1,1 @@
+#ifdef USE_HIP"e

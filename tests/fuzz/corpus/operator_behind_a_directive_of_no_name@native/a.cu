@@ -1,0 +1,2 @@
+__device__ atomicAdd(double*,e){}#d//
+HE t operator*(float3a,float3b){}

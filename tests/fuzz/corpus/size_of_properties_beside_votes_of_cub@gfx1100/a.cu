@@ -1,0 +1,1 @@
+{(at::cuda::warp_size(),2).warpSize;}cub::WARP_BALLOT((7),u);

@@ -1,0 +1,1 @@
+e(){(at::cuda::warp_size());}t s{}cub::WARP_BALLOT((7),u);
