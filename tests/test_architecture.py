@@ -243,7 +243,7 @@ BEGIN = {
     "machine.py": "ROCm's tools",
     "overlay.py": "PyTorch's hipify on PyTorch's headers",
     "torch_units.py": "a compiler on PyTorch's headers",
-    "extension_verifier.py": "hipport record: the user's own program",
+    "recordings.py": "hipport record: the user's own program",
     "install_toolchain.py": "apt-get and dpkg-deb",
     "staged.py": "the user's Git, for --staged alone",
 }

@@ -32,7 +32,9 @@ SECRETS = {
     "GITHUB_TOKEN": "ghp", "AWS_SECRET_ACCESS_KEY": "k", "AWS_ACCESS_KEY_ID": "i", "HF_TOKEN": "hf", "NPM_TOKEN": "n",
     "SSH_AUTH_SOCK": "/s", "TORCH_HUB_TOKEN": "t", "CMAKE_PASSWORD": "p", "PIP_INDEX_URL": "https://me:pw@h/",
     "CCACHE_REMOTE_STORAGE": "redis://:pw@h", "CMAKE_TOOLCHAIN_FILE": "https://ghp_0123456789abcdef@h/x",
-    "NVIDIA_CREDS": "c", "TRITON_COOKIE": "c",
+    "NVIDIA_CREDS": "c", "TRITON_COOKIE": "c", "TORCH_OAUTH2": "o", "HIP_SESSION": "s", "ROCM_PW": "p",
+    "CMAKE_ARGS": "-DX=ghp_0123456789abcdefghij", "NCCL_SETTING": "AKIAIOSFODNN7EXAMPLE", "CXXFLAGS_": "Bearer x",
+    "CCACHE_SECONDARY_STORAGE": "http://h/x|bearer-token=0123", "TORCH_INDEX": "https://h/?api-key=0123",
     "HTTPS_PROXY": "http://me:pw@h", "OPENAI_API_KEY": "o", "KUBECONFIG": "/k", "DATABASE_URL": "d",
 }  # fmt: skip
 TOLD = {
@@ -43,12 +45,14 @@ TOLD = {
     "HIPCC_COMPILE_FLAGS_APPEND": "-g", "PYTORCH_ROCM_ARCH": "gfx942", "OMP_NUM_THREADS": "1", "FORCE_CUDA": "1",
     "VIRTUAL_ENV": "/venv", "CPATH": "/include", "TORCH_URL": "https://h:80/a@b",
     "MAKEFLAGS": "-j8 --no-print-directory",
+    "CFLAGS": "-DMAX_TOKENS=512 -I/sk-learn/include", "CCACHE_REMOTE_ONLY": "http://h/x|layout=bazel",
 }  # fmt: skip
 
 
 def test_the_environment_is_what_build_tools_ask_for() -> None:
     assert environment.allowed({**SECRETS, **TOLD}) == TOLD
-    assert environment.allowed({"MAKEFLAGS": "-j8 -- TOKEN=t"}) == {"MAKEFLAGS": "-j8"}
+    for flags in ("-j8 -- TOKEN=t", "-j8 TOKEN=t"):
+        assert environment.allowed({"MAKEFLAGS": flags}) == {"MAKEFLAGS": "-j8"}
     assert environment.allowed({**SECRETS, **TOLD}, ["HF_TOKEN"]) == {**TOLD, "HF_TOKEN": "hf"}
 
 

@@ -11,6 +11,7 @@ from click.testing import CliRunner
 from hipport.building import recorder
 from hipport.cli import main
 from hipport.toolchain import toolchains
+from hipport.verifying import recordings
 from hipport.verifying.extension_verifier import refuse_extension
 
 SETUP = """\
@@ -161,3 +162,87 @@ def test_a_copy_that_cannot_be_made_is_called_by_its_own_name(tmp_path: Path) ->
 @pytest.mark.parametrize("name", ["", " "])
 def test_an_empty_name_is_not_explained(name: str) -> None:
     assert "an empty name" in said("explain", name)
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        (["port", ".", "--timeout", "nan"], "no number of seconds"),
+        (["verify", ".", "--timeout", "inf"], "1000000"),
+        (["verify", ".", "--order", "random:" + "9" * 5000], "of up to 18 digits"),
+        (["build", ".", "--env", "NAME=value"], "give its name alone"),
+        (["verify", ".", "--env", ""], "is not a name"),
+        (["port", ".", "--env", "HIPPORT_NOT_SET"], "HIPPORT_NOT_SET is not set"),
+        (["port", ".", "--cases", "missing.py"], "missing.py: there is no such file"),
+        (["port", ".", "--replay", "."], ".: not a regular file"),
+        (["verify", ".", "--replay", "missing.json"], "missing.json: there is no such file"),
+        (["verify", ".", "--replay", "list.json"], "list.json is not a recording"),
+        (["verify", ".", "--replay", "empty.json"], "empty.json is not a recording"),
+        (["verify", ".", "--cases", "folder"], "folder is no regular file"),
+        (["scan", ".", "--rocm", "6." + "4" * 5000], "for example: 6.4"),
+        (["scan", ".", "--rocm", "٦.٤"], "for example: 6.4"),
+        (["undo", "missing"], "there is no missing"),
+        (["review", "missing"], "there is no missing"),
+        (["explain", "missing.cu:1"], "missing.cu: there is no such file"),
+        (["explain", "folder:1"], "folder: not a regular file"),
+        (["explain", "p.cu:" + "9" * 5000], "p.cu has 2 lines, and no line 9"),
+        (["toolchain", "install", "--mirror", ""], "'' is not an address; for example: http"),
+        (["toolchain", "install", "--mirror", "debian"], "'debian' is not an address"),
+    ],
+    ids=lambda value: " ".join(value)[:40] if isinstance(value, list) else "",
+)
+def test_what_cannot_be_done_is_refused_before_any_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: list[str], message: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "p.cu").write_text("int main() {}\n")
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "list.json").write_text("[]")
+    (tmp_path / "empty.json").write_text("{}")
+    assert message in said(*command)
+
+
+@pytest.mark.parametrize("out", ["train.py", "calls.npz", "calls"])
+def test_a_recording_has_a_name_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, out: str) -> None:
+    """`hipport record train.py -- python train.py` must not replace the program."""
+    monkeypatch.chdir(tmp_path)
+    Path(out).write_text("mine")
+    assert "ends in .json" in said("record", out, "--", sys.executable, "-c", "open('ran', 'w')")
+    assert Path(out).read_text() == "mine" and not Path("ran").exists()
+
+
+@pytest.mark.parametrize(("there", "message"), [("x.json", "is not a recording"), ("x.npz", "no recording is beside")])
+def test_a_recording_replaces_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, there: str, message: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path(there).write_text('{"name": "mine"}')
+    assert message in said("record", "x.json", "--", sys.executable, "-c", "open('ran', 'w')")
+    assert Path(there).read_text() == '{"name": "mine"}' and not Path("ran").exists()
+
+
+def test_ctrl_c_leaves_the_recording_to_the_program(tmp_path: Path) -> None:
+    """It reaches hipport and the program; the program may take its time to write what it has."""
+    code = (
+        "import os, signal, time\n"
+        "try:\n    os.kill(os.getppid(), signal.SIGINT); time.sleep(0.6)\n    open('ended', 'w')\n"
+        "except KeyboardInterrupt: pass\n"
+    )
+    status = recordings.record([sys.executable, "-c", code], tmp_path / "x.json", env=os.environ, folder=tmp_path)
+    assert status == 0 and (tmp_path / "ended").exists() and (tmp_path / "x.json").exists()
+
+
+@pytest.mark.parametrize("manifest", ["p.cu", "setup.py", "requirements.json", "CMakeLists.json"])
+def test_a_manifest_replaces_only_a_manifest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, manifest: str) -> None:
+    """Neither a file that was meant as input, nor the text beside it: the manifest for people has the suffix .txt."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("p.cu", "setup.py", "requirements.txt", "CMakeLists.txt"):
+        Path(name).write_text("# mine\n")
+    steps = ("--no-build", "--no-verify")
+    assert "is not a manifest" in said("port", "p.cu", *steps, "--manifest", manifest)
+    assert all(path.read_text() == "# mine\n" for path in tmp_path.iterdir())
+    Path("new.json").touch()
+    for _ in range(2):
+        result = CliRunner().invoke(main, ["port", "p.cu", *steps, "--manifest", "new.json"])
+        assert result.exit_code in (0, 1), result.output
+    assert Path("new.txt").read_text().strip() and Path("new.json").read_text().startswith("{")

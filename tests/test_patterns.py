@@ -235,3 +235,20 @@ def test_ambiguous_patterns_are_found(pattern: bytes) -> None:
 
 def test_unambiguous_patterns_are_not_found() -> None:
     assert _takes_long(re.compile(rb"(?:\w+(?!\w)|::)+;"), whole=True) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "head", "unit", "count"),
+    [
+        ("a.cu", "__global__ void k();\n", "<<<(", 3000),
+        ("a.cu", "__global__ void k();\n", "<<<", 8000),
+        ("a.cu", "__global__ void k();\n", "{", 30_000),
+        ("setup.py", "from torch.utils.cpp_extension import CUDAExtension\n", "from x import ", 3000),
+    ],
+    ids=lambda value: str(value).strip()[:12],
+)
+def test_what_never_ends_is_not_looked_for_from_each_place(name: str, head: str, unit: str, count: int) -> None:
+    hipport.rewrite({name: head.encode()}, jobs=1)
+    start = time.process_time()
+    hipport.rewrite({name: f"{head}{unit * count}\nx\n".encode()}, jobs=1)
+    assert time.process_time() - start < 3

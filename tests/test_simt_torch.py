@@ -24,7 +24,7 @@ from hipport.engine.pipeline import run
 from hipport.executor import torch_devices, torch_extension, torch_installed, torch_units
 from hipport.program.project import Project
 from hipport.syntax.cuda import Cuda
-from hipport.verifying import extension_verifier
+from hipport.verifying import extension_verifier, recordings
 from hipport.workspace.discovery import discover
 from hipport_passes import PASSES
 
@@ -384,7 +384,7 @@ def test_calls_are_recorded_and_replayed(small: Path, tmp_path: Path) -> None:
     out = tmp_path / "calls.json"
     env = {**os.environ, "LD_PRELOAD": f"libstdc++.so.6 {built.libraries[0]}"}
     command = [sys.executable, str(program)]
-    assert extension_verifier.record(command, out, env=env, folder=tmp_path, modules=("small._C",), calls=3) == 0
+    assert recordings.record(command, out, env=env, folder=tmp_path, modules=("small._C",), calls=3) == 0
     (verified,) = verifying.replay(small, out, env=os.environ, python=Path(sys.executable), orders=("forward",))
     assert verified.ok and verified.package == "small._C"
     assert [outcome.case for outcome in verified.ran[0].outcomes] == [f"small._C.add_up#{n}" for n in range(3)]

@@ -55,6 +55,16 @@ def test_header_that_git_does_not_know(tree: Path) -> None:
     assert hipport("rewrite", "--check", "--staged", tree / "a/a.cu").exit_code == 0
 
 
+def test_a_header_of_which_git_has_the_name_alone(tree: Path) -> None:
+    """After `git add --intent-to-add`, a commit leaves the file out."""
+    hipport("rewrite", "--staged", tree / "a/a.cu")
+    git(tree, "add", "-N", "hipport/warp.h")
+    found = hipport("rewrite", "--check", "--staged", tree / "a/a.cu")
+    assert found.exit_code == 1 and "hipport/warp.h, which is not in Git" in found.output
+    git(tree, "add", "hipport/warp.h")
+    assert "not in Git" not in hipport("rewrite", "--check", "--staged", tree / "a/a.cu").output
+
+
 def test_header_that_is_missing(tree: Path) -> None:
     """A fresh clone without the header does not compile: it is reported, and a rewrite restores it."""
     hipport("rewrite", tree)
@@ -212,3 +222,13 @@ def test_batches_at_the_same_time(tree: Path) -> None:
     assert [path.relative_to(tree) for path in tree.rglob("warp.h")] == [Path("hipport/warp.h")]
     assert hipport("undo", tree).exit_code == 0 and hipport("undo", tree).exit_code == 0
     assert git(tree, "diff", "--name-only") == "" and not (tree / "hipport/warp.h").exists()
+
+
+def test_without_git_nothing_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Exit status 2 means that nothing was changed: Git is asked first."""
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path))
+    (tmp_path / "a.cu").write_bytes(KERNEL)
+    found = hipport("rewrite", "--staged", tmp_path / "a.cu")
+    assert found.exit_code == 2 and "--staged is for files of a Git repository" in found.stderr
+    assert "not a git repository" in found.stderr and "Command" not in found.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["a.cu"] and (tmp_path / "a.cu").read_bytes() == KERNEL

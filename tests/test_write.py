@@ -495,6 +495,53 @@ def test_a_hostile_journal_leads_nowhere(tmp_path: Path) -> None:
             writing.write(root, [change("a.cu", b"a", b"A")])
 
 
+def test_a_link_in_place_of_a_folder_does_not_make_the_journal_a_foreign_one(tmp_path: Path) -> None:
+    """The advice to remove a foreign journal would lose the originals."""
+    lay(tmp_path, {"sub/a.cu": b"a", "b.cu": b"b"})
+    writing.write(tmp_path, [change("sub/a.cu", b"a", b"A"), change("b.cu", b"b", b"B")])
+    (tmp_path / "sub").rename(tmp_path / "real")
+    (tmp_path / "sub").symlink_to("real")
+    with pytest.raises(Refused, match=r"sub/a.cu: a link leads it somewhere else; put back what was there") as said:
+        writing.undo(tmp_path)
+    assert "remove" not in str(said.value)
+    (tmp_path / "sub").unlink()
+    (tmp_path / "real").rename(tmp_path / "sub")
+    writing.undo(tmp_path)
+    assert (tmp_path / "sub/a.cu").read_bytes() == b"a" and (tmp_path / "b.cu").read_bytes() == b"b"
+
+
+def test_a_file_that_was_removed_is_named_with_its_original(tmp_path: Path) -> None:
+    lay(tmp_path, {"a.cu": b"a", "b.cu": b"b"})
+    writing.write(tmp_path, [change("a.cu", b"a", b"A"), change("b.cu", b"b", b"B")])
+    (tmp_path / "a.cu").unlink()
+    with pytest.raises(Refused, match=r"a.cu: removed since hipport wrote it, so nothing was undone; its original"):
+        writing.undo(tmp_path)
+    assert (tmp_path / ".hipport/runs/1/0").read_bytes() == b"a"
+
+
+def test_a_trees_own_journal_leaves_a_number_for_the_next_run(tmp_path: Path) -> None:
+    """A run with a number that is too long could not be undone."""
+    lay(tmp_path, {"a.cu": b"a", ".hipport/runs/999999999/x": b""})
+    with pytest.raises(Refused, match=r"runs/999999999: not made by hipport; remove it"):
+        writing.write(tmp_path, [change("a.cu", b"a", b"A")])
+    assert (tmp_path / "a.cu").read_bytes() == b"a"
+    shutil.rmtree(tmp_path / ".hipport/runs/999999999")
+    lay(tmp_path, {".hipport/runs/999999998/x": b""})
+    writing.write(tmp_path, [change("a.cu", b"a", b"A")])
+    writing.undo(tmp_path)
+    assert (tmp_path / "a.cu").read_bytes() == b"a"
+
+
+@pytest.mark.parametrize("entry", ['["a",null,"x"]', '["a",null,"%s"]' % ("0" * 64)])
+def test_a_large_manifest_of_a_trees_own_takes_no_time(tmp_path: Path, entry: str) -> None:
+    entries = ",".join([entry] * 50_000)
+    lay(tmp_path, {".hipport/runs/1/manifest.json": f'{{"folders":[],"entries":[{entries}]}}'.encode()})
+    start = time.process_time()
+    with pytest.raises(Refused, match="not made by hipport"):
+        writing.undo(tmp_path)
+    assert time.process_time() - start < 4
+
+
 @pytest.mark.parametrize(
     ("undone", "step"),
     [

@@ -114,6 +114,13 @@ def _listed(paths: Paths) -> list[Path]:
     return [Path(path) for path in ([paths] if isinstance(paths, (str, Path)) else paths)]
 
 
+def _check_there(paths: Iterable[Path]) -> None:
+    """Raise NotFound for a path that does not exist: a tree around it might not be the one that was meant."""
+    missing = [str(path) for path in paths if not os.path.lexists(path)]
+    if missing:
+        raise discovery.NotFound(f"there is no {', '.join(missing)}")
+
+
 def scan(
     paths: Paths,
     *,
@@ -197,8 +204,9 @@ def recover(paths: Paths, tell: Callable[[str], None] = lambda problem: None) ->
 def undo(path: str | Path = ".") -> writing.Written:
     """Undo the last rewrite in the tree around `path`, or the only one below it.
 
-    Raises writing.Refused if that is not possible.
+    Raises writing.Refused if that is not possible, and discovery.NotFound for a path that does not exist.
     """
+    _check_there([Path(path)])
     start = Path(path).resolve()
     roots = writing.find_roots(start)
     if not roots:
@@ -220,7 +228,8 @@ def review(
     """Return the assumptions of the rewrites in place of the trees around `paths`, at their present lines.
 
     The journal of `rewrite` has the originals, which are ported again; the result is the same if the options are.
-    Raises writing.Refused if there is no journal, or if it is damaged.
+    Raises writing.Refused if there is no journal, or if it is damaged; discovery.NotFound for a path that does not
+    exist.
     """
     from hipport.reporting.assumptions import review as reviewed
     from hipport_passes import PASSES
@@ -244,6 +253,7 @@ def review(
 def _journals(paths: Paths) -> dict[Path, list[Path]]:
     """The roots of the trees that were rewritten in place, with those of `paths` that lie in each."""
     found: dict[Path, list[Path]] = {}
+    _check_there(_listed(paths))
     for path in _listed(paths):
         roots = writing.find_roots(path.resolve())
         if not roots:
@@ -641,11 +651,11 @@ def record(
 ) -> int:
     """Run a Python program and record calls of extension modules with their results, for `replay`; returns its status.
 
-    See extension_verifier.record.
+    See recordings.record.
     """
-    from hipport.verifying import extension_verifier as verifying
+    from hipport.verifying import recordings
 
-    return verifying.record(command, Path(out), env=env, folder=Path(folder), modules=modules, calls=calls)
+    return recordings.record(command, Path(out), env=env, folder=Path(folder), modules=modules, calls=calls)
 
 
 def mutation_score(

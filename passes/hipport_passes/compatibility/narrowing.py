@@ -65,8 +65,7 @@ _LIST = re.compile(
     rb"(?:\s+(?P<name>[A-Za-z_]\w*)(?P<array>\s*\[[^\]{};]*\])?\s*=?)?\s*\Z"
 )  # fmt: skip
 _BEHIND = re.compile(rb",\s*(?P<name>[A-Za-z_]\w*)(?P<array>\s*\[[^\]{};]*\])?\s*=?\s*\Z")
-# A brace that opens no body, because it would contain a statement; the next search starts after it.
-_BRACE = re.compile(rb"\{(?=[^;}]*\})")
+_END = re.compile(rb"[;}]")
 # The longest text in front of the brace.
 _HEAD = 200
 _NOT_CLASSES = frozenset(
@@ -103,18 +102,33 @@ _STRENGTH = {
 _BUILT_IN = frozenset((b"threadIdx", b"blockIdx", b"blockDim", b"gridDim"))
 
 
+def _braces(code: bytes) -> Iterator[int]:
+    """Yield the braces that open no body, because a body would contain a statement."""
+    start, end = code.find(b"{"), -1
+    while start >= 0:
+        # One search for each end, not for each brace: a file may have many braces and no end.
+        if end < start:
+            found = _END.search(code, start)
+            if found is None:
+                return
+            end = found.start()
+        if code[end : end + 1] == b"}":
+            yield start
+        start = code.find(b"{", start + 1)
+
+
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
     """Yield a finding for the first narrowed value of the file."""
     code = source.code
     if source.is_hipport_header or source.for_host or b"-Wc++11-narrowing" in source.text or b"{" not in code:
         return
     structures: Mapping[bytes, tuple[_Number | None, ...]] | None = None
-    for brace in _BRACE.finditer(code):
-        start = brace.start()
+    for start in _braces(code):
         if code[max(0, start - 20) : start].rstrip().endswith(b")"):
             continue  # The name of a function.
-        match = _LIST.search(code, max(0, start - _HEAD, code.rfind(b";", 0, start)), start)
-        another = _BEHIND.search(code, max(0, start - _HEAD), start)
+        head = max(0, start - _HEAD)
+        match = _LIST.search(code, max(head, code.rfind(b";", head, start)), start)
+        another = _BEHIND.search(code, head, start)
         kind = behind(code, another.start("name")) if another is not None else None
         array = match["array"] if match is not None else None
         if kind is not None and another is not None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 
@@ -18,7 +19,8 @@ from hipport.cli.parameters import (
     WARP,
 )
 
-_PLACE = re.compile(r"(.+?):(\d+)(?::\d+)?")
+# No file has lines with longer numbers, and Python converts none of more than 4300 digits.
+_PLACE = re.compile(r"(.+?):0*([0-9]{1,9})[0-9]*(?::[0-9]+)?")
 
 
 class _AboutOptions(click.Command):
@@ -48,7 +50,8 @@ def explain(
     barriers that stay as they are, and the proof of each.
     """
     from hipport import api
-    from hipport.reporting import report
+    from hipport.reporting import explainer, report
+    from hipport.workspace.discovery import NotFound
 
     if not name.strip():
         raise click.BadParameter("an empty name; for example: hipport explain cudaMalloc", param_hint="'NAME'")
@@ -65,7 +68,13 @@ def explain(
         return
     with failing():
         said = as_options(configured((Path(),), None, target, rocm, warp, rules))
-        explanation = api.explain(name, target=said["target"], rules=said["rules"])
+        try:
+            explanation = api.explain(name, target=said["target"], rules=said["rules"])
+        except explainer.Unknown as unknown:
+            if place is None:
+                raise
+            what = "not a regular file" if os.path.lexists(place[1]) else "there is no such file"
+            raise NotFound(f"{place[1]}: {what}, and no name is {name}") from unknown
     if form == "json":
         print_json(report.explanation_as_json(explanation))
     else:

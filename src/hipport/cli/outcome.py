@@ -50,6 +50,7 @@ def failing(state: str = "nothing was changed") -> Iterator[None]:
             "BadCases",
             "NotBuildable",
             "NoOriginal",
+            "NotARecording",
             "Unknown",
             "Impossible",
         ):

@@ -3,11 +3,16 @@
 
 from __future__ import annotations
 
+import math
+import os
+import re
 import shutil
 from pathlib import Path
 from typing import Any
 
 import click
+
+from hipport.core.reading import is_file
 
 
 class _Path(click.Path):
@@ -17,6 +22,40 @@ class _Path(click.Path):
         if value == "":
             self.fail("an empty path; the current folder is .", param, ctx)
         return super().convert(value, param, ctx)
+
+
+class _File(_Path):
+    """A file that is read later, perhaps after minutes, and that must exist already."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        path = super().convert(value, param, ctx)
+        if not is_file(path):
+            self.fail(
+                f"{path}: {'not a regular file' if os.path.lexists(path) else 'there is no such file'}", param, ctx
+            )
+        return path
+
+
+class _Seconds(click.FloatRange):
+    """A time limit: a number that clocks can compare with, so not `nan` or `inf`."""
+
+    name = "seconds"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        seconds = super().convert(value, param, ctx)
+        if not math.isfinite(seconds):
+            self.fail(f"{value} is no number of seconds; the largest is {self.max:.0f}", param, ctx)
+        return seconds
+
+
+def _names(ctx: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
+    """Reject names of variables that would pass nothing on."""
+    for value in values:
+        if not re.fullmatch(r"[^=\0]+", value):
+            raise click.BadParameter(f"{value!r} is not a name; set the variable before, and give its name alone")
+        if value not in os.environ:
+            raise click.BadParameter(f"{value} is not set, so there is nothing to pass on")
+    return values
 
 
 class _Interpreter(_Path):
@@ -33,6 +72,9 @@ class _Interpreter(_Path):
 
 
 PATH = _Path(path_type=Path)
+
+
+FILE = _File(path_type=Path)
 
 
 INTERPRETER = _Interpreter(path_type=Path)
@@ -76,13 +118,13 @@ OUT = click.option("--out", metavar="DIR", type=PATH, help="Write a ported copy 
 REPLAY = click.option(
     "--replay",
     "recording",
-    type=PATH,
+    type=FILE,
     help="Use calls that `hipport record` recorded, instead of cases.",
 )
 
 
 TIMEOUT = click.option(
-    "--timeout", type=click.FloatRange(min=1), default=120.0, help="Seconds for one run; 120 if not given."
+    "--timeout", type=_Seconds(1, 1_000_000), default=120.0, help="Seconds for one run; 120 if not given."
 )
 
 
@@ -101,6 +143,7 @@ ENV = click.option(
     "pass_on",
     multiple=True,
     metavar="NAME",
+    callback=_names,
     help="An environment variable that code of the tree may see, in addition to those that build tools need "
     "(repeat for "
     "more).",

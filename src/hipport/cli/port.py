@@ -15,6 +15,7 @@ from hipport.cli.output import colour, print_json, progress_shown, warn
 from hipport.cli.parameters import (
     ACCEPT,
     ENV,
+    FILE,
     FORMAT,
     JOBS,
     OUT,
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
     help="Write the evidence to FILE as JSON, and beside it as text (.txt); with --out, DIR/hipport-port.json if not "
     "given.",
 )
-@click.option("--cases", type=PATH, help="The cases of the extension; cases.py beside its setup.py if not given.")
+@click.option("--cases", type=FILE, help="The cases of the extension; cases.py beside its setup.py if not given.")
 @REPLAY
 @click.option("--no-build", is_flag=True, help="Do not compile.")
 @click.option("--no-prove", is_flag=True, help="Do not ask LLVM which lanes reach collectives and barriers.")
@@ -93,7 +94,7 @@ def port(
     contained, and hipport says so. See docs/explanation/security.md.
     """
     from hipport import api
-    from hipport.core import placing
+    from hipport.core import placing, reading
     from hipport.reporting import evidence
 
     with failing("`hipport undo` takes back whatever was written"):
@@ -106,6 +107,8 @@ def port(
         for each in (file, beside):
             if each is not None:
                 placing.check_named(each, paths, coming=out)
+                if manifest is not None and not evidence.is_manifest(reading.read_or_nothing(each)):
+                    raise placing.Refused([f"{each}: exists, and is not a manifest of hipport's; give another file"])
         # The copy contains the tree's files, and a link of one of these names would lead elsewhere.
         for path in (each for each in paths if out and manifest is None and each.is_dir()):
             for suffix in (".json", ".txt"):

@@ -97,11 +97,12 @@ def rewrite(
                 staged=staged,
                 on_progress=tell,
             )
+        # Asked before anything is written: Git may fail.
+        left_out = api.left_out(ported, os.environ) if staged else {}
         # If a pass failed, nothing is written, and the report says so first.
         would = would or bool(ported.failures)
         if not would:
             api.save(ported, out, paths)
-        left_out = api.left_out(ported, os.environ) if staged else {}
     if form == "sarif":
         print_json(report.as_sarif(ported, sentences()))
     elif diff and form == "text":

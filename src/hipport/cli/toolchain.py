@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -31,9 +32,16 @@ TOOLCHAINS = ("hipcc-7.0", "hipcc-5.2")
 _NAMED = click.argument("name", type=click.Choice(TOOLCHAINS), default=TOOLCHAINS[0])
 
 
+def _address(ctx: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
+    """Reject what apt would take for no address, after the download of an index."""
+    if value is not None and not re.fullmatch(r"(?:https?|ftp|file|copy):\S*/\S*", value):
+        raise click.BadParameter(f"{value!r} is not an address; for example: http://deb.debian.org/debian")
+    return value
+
+
 @toolchains.command("install")
 @_NAMED
-@click.option("--mirror", metavar="URL", help="The Debian archive to use if /etc/apt names none.")
+@click.option("--mirror", metavar="URL", callback=_address, help="The Debian archive to use if /etc/apt names none.")
 def toolchain_install(name: str, mirror: str | None) -> None:
     """Install the toolchain NAME; hipcc-7.0 if not given.
 

@@ -37,8 +37,8 @@ if TYPE_CHECKING:
 def _orders(ctx: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
     """Reject an invalid order of threads."""
     for value in values:
-        if re.fullmatch(r"forward|reverse|random(:\d+)?", value) is None:
-            raise click.BadParameter(f"{value!r} is not forward, reverse or random:SEED")
+        if re.fullmatch(r"forward|reverse|random(:[0-9]{1,18})?", value) is None:
+            raise click.BadParameter(f"{value!r} is not forward, reverse or random:SEED, a number of up to 18 digits")
     return values
 
 

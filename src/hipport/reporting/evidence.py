@@ -7,6 +7,7 @@ Values, and pure functions of them. `shown` lists only what was observed, `not_c
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
@@ -21,6 +22,9 @@ from hipport.program.extension_facts import Extension
 from hipport.reporting import report, verify_report
 from hipport.reporting.oracle_report import oracle_summary
 from hipport.verifying.results import Verified
+
+#: What only manifests have: the keys that JSON has first, and the line about the port.
+_MANIFEST = re.compile(rb'\A\{\s*"compiled": |^the port in ', re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -200,6 +204,11 @@ def as_values(evidence: Evidence) -> dict[str, Any]:
 def as_json(evidence: Evidence) -> str:
     """Return the manifest as JSON, with sorted keys."""
     return json.dumps(as_values(evidence), indent=1, sort_keys=True, ensure_ascii=True, allow_nan=False) + "\n"
+
+
+def is_manifest(text: bytes) -> bool:
+    """Whether a text is a manifest as JSON or for people, or empty: a new one may replace it."""
+    return not text.strip() or bool(_MANIFEST.search(text))
 
 
 def as_text(evidence: Evidence, *, colour: bool = False) -> str:

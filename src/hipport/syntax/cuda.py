@@ -16,7 +16,7 @@ _CALL = re.compile(rb"\s*\(")
 _BY_NAME = b"hipLaunchKernelGGL"
 # Brackets around the kernel, with the macro that HIP has for names that contain commas.
 _WRAPPED = re.compile(rb"^(?:\s|\(|\bHIP_KERNEL_NAME\s*\()*|[\s)]*$")
-_PART = re.compile(rb"[()\[\]{},;]|>>>")
+_PART = re.compile(rb"[()\[\]{},;]|>>>|<<<")
 # Text that may stand between the parts of `<<<` and `>>>`; nvcc joins them.
 _GAP = rb"(?:[ \t\r\n]|\\\r?\n)*"
 # `<:` and `<%` are digraphs of `[` and `{`.
@@ -75,7 +75,8 @@ def _launches(source: Cpp) -> tuple[Launch, ...]:
                 cuts.append(match.start())
             elif not depth and token == b">>>":
                 end = match.start()
-            if end is not None or depth < 0 or token == b";":
+            # No launch is in the configuration of another one.
+            if end is not None or depth < 0 or token in (b";", b"<<<"):
                 break
         if end is not None:
             opening = re.compile(rb"\s*\(").match(code, end + 3)
@@ -131,8 +132,7 @@ def launch_closing(source: Cpp, start: int, *, anywhere_in_macros: bool = False)
                 found = Span(match.start("close"), match.end("close"))
             depth += called
         elif match["open"] is not None:
-            if not depth:
-                break
+            break  # No launch is in the configuration of another one.
         elif token in (b"(", b"[", b"{"):
             depth += 1
         elif token == b";":

@@ -16,7 +16,6 @@ import json
 import os
 import re
 import shutil
-import subprocess
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -25,7 +24,6 @@ from typing import Any
 
 from hipport.building.recorder import setup_scripts
 from hipport.core import reading
-from hipport.core.placing import check_named
 from hipport.engine.outcomes import Ported
 from hipport.executor import torch_extension as building
 from hipport.executor import torch_installed, torch_units
@@ -34,7 +32,7 @@ from hipport.syntax.python import syntax_tree
 from hipport.toolchain.machine import torch_of
 from hipport.toolchain.processes import Box, run_script
 from hipport.toolchain.toolchains import cache
-from hipport.verifying import amd_gpus
+from hipport.verifying import amd_gpus, recordings
 from hipport.verifying.amd_gpus import Hardware
 from hipport.verifying.execution import Execution, Matrix
 from hipport.verifying.mutants import mutations
@@ -57,9 +55,7 @@ from hipport.verifying.results import (
 from hipport.verifying.traces import first_changed, outputs_changed
 
 _SCRIPTS = Path(__file__).parents[1] / "executor"
-_RUN_CASES, _RECORD_CALLS, _REPLAY_CASES = (
-    _SCRIPTS / f"{name}.py" for name in ("run_cases", "record_calls", "replay_cases")
-)
+_RUN_CASES, _REPLAY_CASES = (_SCRIPTS / f"{name}.py" for name in ("run_cases", "replay_cases"))
 
 
 #: How to write cases for an extension.
@@ -102,7 +98,7 @@ class Driver:
         """The file with the cases. Raises BadCases if there is none."""
         file = (self.cases or self.root / "cases.py").resolve()
         if not file.is_file():
-            raise BadCases(f"{file} is not there. {HOW}")
+            raise BadCases(f"{file} is {'no regular file' if os.path.lexists(file) else 'not there'}. {HOW}")
         return file
 
     @property
@@ -393,38 +389,6 @@ def refuse_extension(paths: Sequence[Path]) -> None:
             raise BadCases(f"{path} is a PyTorch extension, not a program, and has no cases. {HOW}")
 
 
-def record(
-    command: Sequence[str],
-    out: Path,
-    *,
-    env: Mapping[str, str],
-    folder: Path,
-    modules: Sequence[str] = (),
-    calls: int = 4,
-    timeout: float = 3600.0,
-) -> int:
-    """Run `command`, a Python program, and record calls of extension modules with their results to `out`.
-
-    This works on any machine, such as one with an NVIDIA GPU. `modules` are the extension modules (by default all that
-    are not part of Python, PyTorch or NumPy), `calls` the maximum number of recorded calls of each function. The arrays
-    go to an .npz beside `out`, which is JSON. Returns the status of the command. Raises Refused if a link of a tree
-    leads `out` elsewhere.
-    """
-    for each in (out, out.with_suffix(".npz")):
-        check_named(each, [folder])
-    with tempfile.TemporaryDirectory(prefix="hipport-") as scratch:
-        shutil.copyfile(_RECORD_CALLS, Path(scratch, "sitecustomize.py"))
-        path = os.pathsep.join(each for each in (scratch, env.get("PYTHONPATH")) if each)
-        own = {
-            "PYTHONPATH": path,
-            "HIPPORT_RECORD": str(out.absolute()),
-            "HIPPORT_RECORD_MODULES": ":".join(modules),
-            "HIPPORT_RECORD_CALLS": str(calls),
-        }
-        done = subprocess.run(list(command), cwd=folder, env={**env, **own}, timeout=timeout, check=False)
-    return done.returncode
-
-
 def replay(
     path: Path,
     recording: Path,
@@ -439,11 +403,8 @@ def replay(
     The recorded results are the reference; tolerances follow from types and sizes. Calls of other extensions are
     skipped. The other parameters, and the exceptions, are as for `extension`.
     """
-    try:
-        recorded = json.loads(reading.read(recording))
-        modules = dict.fromkeys(each["module"] for each in recorded["calls"])
-    except (OSError, ValueError, KeyError, TypeError) as problem:
-        raise BadCases(f"{recording} is not a recording: {problem}") from None
+    recorded = recordings.read(recording)
+    modules = dict.fromkeys(each["module"] for each in recorded["calls"])
     driver = Driver(path, how, only=only)
     built = {module.name for module in driver.build("original").modules}
     own = [module for module in modules if module in built]

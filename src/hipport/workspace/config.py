@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -81,8 +82,8 @@ def parse_archs(text: str) -> tuple[str, ...]:
 def parse_rocm(text: str) -> tuple[int, int]:
     """Return (major, minor) of `6.4` or `6.4.3`. Raises ValueError."""
     parts = text.split(".")
-    if len(parts) not in (2, 3) or not all(part.isdigit() for part in parts):
-        raise ValueError(f"{text!r} is not a ROCm release; for example: 6.4")
+    if len(parts) not in (2, 3) or not all(re.fullmatch("[0-9]{1,4}", part) for part in parts):
+        raise ValueError(f"{text[:40]!r} is not a ROCm release; for example: 6.4")
     return int(parts[0]), int(parts[1])
 
 

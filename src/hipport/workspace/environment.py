@@ -24,6 +24,12 @@ _SECRET = re.compile(
 )
 #: Secret values, whatever the name: redis://:password@host, https://ghp_0123456789abcdef@host.
 _WITH_PASSWORD = re.compile(r"://(?:[^/\s@]*:[^/\s@]+|[^/\s@]{16,})@")
+#: Tokens that can be recognized: of GitHub, GitLab, Hugging Face, OpenAI, AWS and Slack, and those of HTTP.
+_TOKEN = re.compile(
+    r"(?<![A-Za-z0-9])(?:gh[pousr]_|github_pat_|glpat-|hf_|sk-|AKIA|ASIA|xox[abpr]-)[A-Za-z0-9_-]{16,}|\bBearer\s",
+)
+#: An address with settings, as ccache's: http://host/path|bearer-token=0123.
+_OF_ADDRESS = re.compile(r"[?&|;]([\w-]+)=")
 
 
 def allowed(env: Mapping[str, str], more: Sequence[str] = ()) -> dict[str, str]:
@@ -31,12 +37,25 @@ def allowed(env: Mapping[str, str], more: Sequence[str] = ()) -> dict[str, str]:
     passed = {
         name: value
         for name, value in env.items()
-        if name in more or (_ALLOWED.fullmatch(name) and not _SECRET.search(name) and not _WITH_PASSWORD.search(value))
+        if name in more or (_ALLOWED.fullmatch(name) and not _SECRET.search(name) and not _has_secret(value))
     }
     if "MAKEFLAGS" in passed and "MAKEFLAGS" not in more:
         # After its options, make passes on the variables of its command line: `make TOKEN=…`.
-        passed["MAKEFLAGS"] = re.split(r"(?:^|\s)--(?:\s|$)", passed["MAKEFLAGS"])[0]
+        options = re.split(r"(?:^|\s)--(?:\s|$)", passed["MAKEFLAGS"])[0]
+        secret = (word for word in options.split() if "=" in word and _SECRET.search(word.partition("=")[0]))
+        for word in secret:
+            options = options.replace(word, "")
+        passed["MAKEFLAGS"] = options.strip()
     return from_anywhere(passed)
+
+
+def _has_secret(value: str) -> bool:
+    named = _OF_ADDRESS.findall(value) if "://" in value else []
+    return bool(
+        _WITH_PASSWORD.search(value)
+        or _TOKEN.search(value)
+        or any(_SECRET.search(name.replace("-", "_")) for name in named)
+    )
 
 
 def from_anywhere(env: Mapping[str, str]) -> dict[str, str]:

@@ -31,7 +31,7 @@ from pathlib import Path, PurePath, PurePosixPath
 from typing import Any, TypeAlias
 
 from hipport.core.edits import Edit, Span
-from hipport.core.placing import Below, Refused, resolved, settle
+from hipport.core.placing import Below, Refused, settle
 from hipport.core.reading import SETTINGS, said
 
 FOLDER = ".hipport"
@@ -46,6 +46,9 @@ _LOCK = _HOME / "lock"
 _DAMAGED = _HOME / "damaged"
 #: Numbers of runs. A tree may bring folders with any name.
 _NUMBER = re.compile("0|[1-9][0-9]{0,8}")
+_LAST = 999_999_999
+_HASH = re.compile("[0-9a-f]{64}")
+_FOREIGN = "not made by hipport; remove it if you do not need its contents"
 
 #: The edits of a run, compressed, and the limit of bytes for the uncompressed form.
 _EDITS = "edits"
@@ -81,6 +84,13 @@ class Journal:
     @property
     def last(self) -> int:
         return max(self.done, default=0)
+
+    @property
+    def next(self) -> int:
+        """The number of the next run. Raises Refused if there is none."""
+        if self.last >= _LAST:
+            raise Refused([f"{self.runs / str(self.last)}: {_FOREIGN}"])
+        return self.last + 1
 
     @property
     def unfinished(self) -> list[str]:
@@ -277,13 +287,14 @@ class JournalRun:
                     for i, (path, *texts) in enumerate(manifest["entries"])
                 ]
                 folders = [str(folder) for folder in manifest["folders"]]
-                # A repository may bring a journal with it: none of its paths may lead out of the root.
-                if all(_stays_inside(journal.root, path) for path in (*(str(e.path) for e in entries), *folders)):
+                paths = [*(str(entry.path) for entry in entries), *folders]
+                if len(set(paths)) == len(paths) and all(map(_is_inside, paths)):
+                    _refuse_links(journal.root, paths, journal.runs / name)
                     return cls(journal, name, entries, folders)
             except (OSError, ValueError, KeyError, TypeError, RecursionError):
                 if state == "staging":
                     return cls(journal, name, (), ())
-        raise Refused([f"{journal.runs / name}: not made by hipport; remove it if you do not need its contents"])
+        raise Refused([f"{journal.runs / name}: {_FOREIGN}"])
 
     def temporary(self, entry: JournalEntry) -> PurePath:
         # Not derived from the file's name, which may have the maximum length already.
@@ -403,7 +414,13 @@ class JournalRun:
     def take_back(self, at: Step) -> TakenBack:
         """Undo a run that is done. If that fails half-way, redo it."""
         states = [(entry, self.state(entry)) for entry in self.entries]
-        changed = [f"{entry.path}: changed since hipport wrote it" for entry, state in states if state == "other"]
+        changed = [
+            f"{entry.path}: {self._since(entry)}; its original is {self.root / self.original(entry)}"
+            if entry.before is not None
+            else f"{entry.path}: {self._since(entry)}"
+            for entry, state in states
+            if state == "other"
+        ]
         if changed:
             raise Refused(changed)
         sound, damaged = self._by_soundness([entry for entry, state in states if state == "after"])
@@ -463,6 +480,10 @@ class JournalRun:
                     kept = f"; its present contents are kept as {self.root / to}"
             said_of.append(f"{entry.path}: its saved original is damaged; the file stays as hipport wrote it{kept}")
         return said_of
+
+    def _since(self, entry: JournalEntry) -> str:
+        gone = self.below.status(entry.path) is None
+        return f"{'removed' if gone else 'changed'} since hipport wrote it, so nothing was undone"
 
     def put_back(self, entry: JournalEntry) -> None:
         if entry.before is None:
@@ -529,10 +550,31 @@ def _texts(texts: Sequence[object]) -> tuple[str | None, str]:
     before, after = texts
     if not isinstance(after, str) or not isinstance(before, (str, type(None))):
         raise TypeError("no hashes")
+    if not all(_HASH.fullmatch(each) for each in (before, after) if each is not None):
+        raise ValueError("no hashes")
     return before, after
 
 
-def _stays_inside(root: Path, path: str) -> bool:
+def _is_inside(path: str) -> bool:
+    """Whether a path, as a manifest spells it, is one of the root's, and none that hipport does not write."""
     pure = PurePosixPath(path)
-    inside = not pure.is_absolute() and bool(pure.parts) and not is_reserved(pure)
-    return inside and resolved(root, pure) == PurePath(path)
+    return not pure.is_absolute() and bool(pure.parts) and ".." not in pure.parts and not is_reserved(pure)
+
+
+def _refuse_links(root: Path, paths: Sequence[str], run: Path) -> None:
+    """Raise Refused if a link leads one of `paths` elsewhere: somebody put it there since, or brought the journal."""
+    top = os.path.realpath(root)
+    real: dict[str, str] = {}
+    problems = []
+    for path in paths:
+        folder, _, name = path.rpartition("/")
+        if folder not in real:
+            real[folder] = os.path.realpath(f"{top}/{folder}")
+        place = os.path.normpath(f"{top}/{path}")
+        if f"{real[folder]}/{name}" != place or Path(place).is_symlink():
+            problems.append(
+                f"{path}: a link leads it somewhere else; put back what was there, and run hipport again. The "
+                f"originals are in {run}"
+            )
+    if problems:
+        raise Refused(problems[:5])

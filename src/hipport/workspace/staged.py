@@ -6,6 +6,7 @@ This runs the user's Git, as a hook does. Only `hipport rewrite --staged` uses i
 
 from __future__ import annotations
 
+import hashlib
 import os
 import subprocess
 from collections.abc import Mapping
@@ -17,6 +18,8 @@ from hipport.program.own_headers import asked_for, modules, text, with_included_
 from hipport.syntax.cpp import Cpp
 from hipport.workspace.environment import from_anywhere
 
+# The names of an empty text, by SHA-1 and SHA-256.
+_EMPTY = frozenset(getattr(hashlib, kind)(b"blob 0\0").hexdigest().encode() for kind in ("sha1", "sha256"))
 # Seconds; the command only lists a few names.
 _LIMIT = 60.0
 
@@ -48,13 +51,22 @@ def left_out(ported: Ported, env: Mapping[str, str]) -> dict[PurePath, PurePath]
     names = sorted(place.as_posix() for place in includes)
     # The repository's settings may name programs: none of them is run.
     settings = ["-c", "core.fsmonitor=false", "-c", f"core.hooksPath={os.devnull}"]
-    command = ["git", "--literal-pathspecs", "--no-pager", *settings, "ls-files", "-z", "--", *names]
+    command = ["git", "--literal-pathspecs", "--no-pager", *settings, "ls-files", "-s", "-z", "--", *names]
     own = {**from_anywhere(env), "GIT_OPTIONAL_LOCKS": "0"}
     try:
         done = subprocess.run(
             command, cwd=root, env=own, stdin=subprocess.DEVNULL, capture_output=True, timeout=_LIMIT, check=True
         )
     except (OSError, subprocess.SubprocessError) as error:
-        raise ValueError(f"--staged asks Git for the staged files, and Git fails: {error}") from error
-    known = {name.decode("utf-8", "surrogateescape") for name in done.stdout.split(b"\0")}
+        told = getattr(error, "stderr", None) or str(error).encode()
+        why = told.decode("utf-8", "replace").strip().partition("\n")[0]
+        raise ValueError(
+            f"--staged is for files of a Git repository, and Git does not list those of {root}: {why}. Without "
+            "--staged, Git is not asked"
+        ) from error
+    entries = (entry.partition(b"\t") for entry in done.stdout.split(b"\0"))
+    # After `git add --intent-to-add` the index has the name and no text, and a commit leaves the file out.
+    known = {
+        name.decode("utf-8", "surrogateescape") for about, _, name in entries if not _EMPTY.intersection(about.split())
+    }
     return {place: path for place, path in sorted(includes.items()) if place.as_posix() not in known}

@@ -103,7 +103,7 @@ def write(root: Path, changes: Sequence[Change], *, patience: float = 10.0, at: 
         changes = _needed(root, changes)
         if not changes:
             return Written((), back.paths, back.lost)
-        run = JournalRun(journal, f"{journal.last + 1}.staging", *_checked(root, changes))
+        run = JournalRun(journal, f"{journal.next}.staging", *_checked(root, changes))
         try:
             run.stage([change.after for change in changes], [change.edits for change in changes], at)
             run.replace(at)

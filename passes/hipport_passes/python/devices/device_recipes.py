@@ -37,14 +37,28 @@ def _quick(pattern: str) -> re.Pattern[bytes]:
     return re.compile(pattern.encode())
 
 
+_LINE = re.compile(rb"[^\r\n]+")
+_IMPORTING = re.compile(rb"\b(?:import|from)[ \t]+")
+
+
+def _imports(text: bytes, name: str) -> bool:
+    """Whether a line imports the name. A pattern for both would try each of many imports in one line to its end."""
+    if name.encode() not in text:
+        return False
+    named = _quick(rf"\b{name}\b")
+    for line in _LINE.finditer(text):
+        first = _IMPORTING.search(text, line.start(), line.end())
+        if first is not None and named.search(text, first.end(), line.end()):
+            return True
+    return False
+
+
 def concerns(recipe: Mapping[str, Any], source: Python) -> bool:
     """Return whether the recipe can find anything in the file; a quick test."""
     if "keyword" in recipe and recipe["keyword"].encode() not in source.text:
         return False
     imports = recipe.get("imports", ())
-    if imports and not any(
-        _quick(rf"\b(?:import|from)[ \t]+[^\r\n]*\b{name}\b").search(source.text) for name in imports
-    ):
+    if imports and not any(_imports(source.text, name) for name in imports):
         return False
     wanted = recipe.get("string") or recipe.get("attribute") or recipe.get("argument") or recipe.get("call")
     if wanted is not None and not _quick(_LEADING.sub("", wanted)).search(source.text):
