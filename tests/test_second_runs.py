@@ -101,7 +101,14 @@ def left(ported: Ported) -> Counter[tuple[str, str, str]]:
     A kernel that cannot have native wavefronts has warps of 32 lanes after the first run: that is decided.
     """
     found = (
-        (str(each.path), each.rule, re.sub(r" \(and [^()]* more of [^()]*\)|\d+|cuda|hip", "", each.message))
+        (
+            str(each.path),
+            each.rule,
+            # HIP has one function for the two of CUDA.
+            re.sub(
+                r" \(and [^()]* more of [^()]*\)|\d+|cuda|hip", "", each.message.replace("cuMemAllocM", "cudaMallocM")
+            ),
+        )
         for each in ported.reported
         if each.outcome is Outcome.REPORTED and each.rule != "native_waves/refused"
     )

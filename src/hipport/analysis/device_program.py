@@ -59,10 +59,15 @@ _PLAIN = re.compile(rf"\w+_t|\w*{_NUMBERS}\w*|auto|void".encode())
 _CHANGEABLE = one_of("__device__ __shared__ __managed__ volatile").encode()
 #: Statements that transfer control.
 _LEAVES = re.compile(rb"\b(?:return|break|continue|goto|for|while|do|case|else)\b")
+_WORDS = (
+    "__device__ __host__ __global__ __forceinline__ __inline__ __noinline__ inline __inline __forceinline constexpr "
+    "const __restrict __restrict__"
+)
+_WITH_ARGUMENTS = "__attribute__ __declspec __launch_bounds__"
 #: Words of declarations that change neither values nor control flow.
 _SPECIFIER = re.compile(
-    rb"__(?:device|host|global|forceinline|inline|noinline)__\b|\b(?:inline|__inline|__forceinline|constexpr|const)\b"
-    rb"|\b__restrict(?:__)?(?!\w)|\b__(?:attribute__|declspec|launch_bounds__)\s*\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)"
+    rb"\b" + one_of(_WORDS).encode() + rb"(?!\w)"
+    rb"|\b" + one_of(_WITH_ARGUMENTS).encode() + rb"\s*\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)"
     rb"|\[\[[^][]*\]\]"
 )
 #: Expansions of macros are followed up to this size in bytes.

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from hipport.core.edits import Span
 from hipport.core.source import Source
+from hipport.core.tables import one_of
 from hipport.syntax.vocabulary import WORDS
 
 if TYPE_CHECKING:
@@ -79,7 +80,8 @@ _SPECIFIERS = frozenset(
     b"__align__ __builtin_align__ __maxnreg__ __cluster_dims__ __block_size__ __declspec _Pragma __attribute__".split()
 )
 # Between the captures of a lambda and its parameters.
-_LAMBDA = re.compile(rb"\](?P<space>\s*(?:__(?:host|device|global|forceinline|noinline)__\s*)+)(?=[({])")
+_IN_LAMBDA = one_of("__host__ __device__ __global__ __forceinline__ __noinline__").encode()
+_LAMBDA = re.compile(rb"\](?P<space>\s*(?:" + _IN_LAMBDA + rb"\s*)+)(?=[({])")
 _SPACES = frozenset((b"__host__", b"__device__"))
 # Before an attribute behind a name that is declared.
 _DECLARED = re.compile(rb"[\w\]]\s*\Z")

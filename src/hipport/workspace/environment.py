@@ -24,9 +24,11 @@ _SECRET = re.compile(
 )
 #: Secret values, whatever the name: redis://:password@host, https://ghp_0123456789abcdef@host.
 _WITH_PASSWORD = re.compile(r"://(?:[^/\s@]*:[^/\s@]+|[^/\s@]{16,})@")
+_PREFIXES = one_of("github_pat_ glpat- hf_ sk- AKIA ASIA")
 #: Tokens that can be recognized: of GitHub, GitLab, Hugging Face, OpenAI, AWS and Slack, and those of HTTP.
 _TOKEN = re.compile(
-    r"(?<![A-Za-z0-9])(?:gh[pousr]_|github_pat_|glpat-|hf_|sk-|AKIA|ASIA|xox[abpr]-)[A-Za-z0-9_-]{16,}|\bBearer\s",
+    rf"(?<![A-Za-z0-9])(?:gh[pousr]_|xox[abpr]-|{_PREFIXES})[A-Za-z0-9_-]{{16,}}"
+    r"|\bBearer\s"
 )
 #: An address with settings, as ccache's: http://host/path|bearer-token=0123.
 _OF_ADDRESS = re.compile(r"[?&|;]([\w-]+)=")

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from hipport.analysis import constant_values, template_arguments
 from hipport.analysis.references import Mentions, NamedDefinition
 from hipport.core.edits import Span
+from hipport.core.tables import one_of
 from hipport.program.project import Component
 from hipport.syntax.cpp import Cpp, within, word_before
 from hipport_passes.device.waves.distances import stays_in_half
@@ -17,15 +18,17 @@ from hipport_passes.device.waves.kinds import OF_32_LANES, narrow_mask, not_on_d
 from hipport_passes.device.waves.sizes import named_as_warp, sized
 
 _LANES = 32
+_OF_HIP = one_of("ballot activemask any all lane_id shfl shfl_up shfl_down shfl_xor").encode()
+_BUILTINS = one_of("ballot_w64 mbcnt_hi wavefrontsize readfirstlane readlane ds_bpermute permlane64").encode()
+_LIBRARIES = one_of("hipcub cub rocprim").encode()
 #: Functions with a bit or a value for each lane of the wavefront, in code for AMD.
 WAVE_FUNCTION = re.compile(
-    rb"\b(?:__(?:ballot|activemask|any|all|lane_id|shfl(?:_up|_down|_xor)?)|"
-    rb"__builtin_amdgcn_(?:ballot_w64|mbcnt_hi|wavefrontsize|readfirstlane|readlane|ds_bpermute|permlane64))\s*\(|"
+    rb"\b(?:__" + _OF_HIP + rb"|__builtin_amdgcn_" + _BUILTINS + rb")\s*\(|"
     rb"\bwarpSize\b|\b__AMDGCN_WAVEFRONT_SIZE(?:__)?\b|"
     # Moves of values from one half to the other, wave_shl to row_bcast31.
     rb"\b__builtin_amdgcn_(?:mov|update)_dpp\s*\([^;]*?,\s*0x1(?:3[048cC]|4[23])\b|"
     # As many lanes as the wavefront has, unless it is said, or 64.
-    rb"\b(?:hipcub|cub|rocprim)\s*::\s*[Ww]arp(?:_?[A-Za-z]\w*)\s*<(?:[^;{}<>,]*|[^;{}<>]*,\s*64\s*)>"
+    rb"\b" + _LIBRARIES + rb"\s*::\s*[Ww]arp(?:_?[A-Za-z]\w*)\s*<(?:[^;{}<>,]*|[^;{}<>]*,\s*64\s*)>"
 )
 #: PyTorch's functions for both compilers. CUB's namespace has some of the names, too.
 OF_PYTORCH = re.compile(
