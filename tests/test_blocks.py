@@ -107,8 +107,8 @@ def test_uniformity_is_limited_by_rows_of_blocks(value: bytes, block: bytes, agr
     source = project.sources[0]
     assert isinstance(source, Cpp)
     (call,) = (call for each in kernels.functions(source) for call in each.calls({b"probe"}))
-    assert kernels.agreement(call.function, call.arguments[0]) == agreed
-    assert kernels.agreement(call.function, call.arguments[0], shown=True) == shown
+    assert kernels.uniformity(call.function, call.arguments[0]) == agreed
+    assert kernels.uniformity(call.function, call.arguments[0], shown=True) == shown
 
 
 def test_a_function_is_in_the_blocks_of_all_kernels_that_call_it() -> None:
@@ -123,4 +123,4 @@ def test_a_function_is_in_the_blocks_of_all_kernels_that_call_it() -> None:
         kernels, source = Kernels.of(project), project.sources[0]
         assert isinstance(source, Cpp)
         (call,) = (call for each in kernels.functions(source) for call in each.calls({b"probe"}))
-        assert kernels.agreement(call.function, call.arguments[0]) == agreed
+        assert kernels.uniformity(call.function, call.arguments[0]) == agreed

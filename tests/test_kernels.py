@@ -80,7 +80,7 @@ def test_device_functions_are_found_by_macros_of_other_files() -> None:
 
 def test_agreement_is_of_the_block_of_a_warp_or_of_one_thread() -> None:
     kernels, kernel = parsed()
-    found = [[kernels.agreement(kernel, each) for each in call.arguments] for call in probes(kernel)]
+    found = [[kernels.uniformity(kernel, each) for each in call.arguments] for call in probes(kernel)]
     # The loop's own i; the inner i; the result of an atomic operation.
     assert found[:3] == [[BLOCK], [1], [1]]
     # old is the value of shared[0] since its last assignment; `tid < 64` divides no wavefront, but the block.
@@ -109,19 +109,19 @@ def test_agreement_follows_values_through_functions_that_call_each_other() -> No
     kernel = kernels.functions(source(project, "a.cu"))[-1]
     # None of them reads a thread's number: their results vary as much as their arguments here.
     own = [1, 1, BLOCK, BLOCK, 1, BLOCK, 1]
-    assert [kernels.agreement(kernel, each) for each in probes(kernel)[0].arguments] == own
+    assert [kernels.uniformity(kernel, each) for each in probes(kernel)[0].arguments] == own
     # The result of `before` is not used there, and the clock does not reach the result of `even` for a uniform
     # argument.
     asking = text.replace(b"return (1u", b"return clock() + (1u").replace(b"return n == 0", b"before(0); return n == 0")
     project = Project((Cuda(PurePosixPath("a.cu"), asking),))
     kernels = Kernels.of(project)
     kernel = kernels.functions(source(project, "a.cu"))[-1]
-    assert [kernels.agreement(kernel, each) for each in probes(kernel)[0].arguments] == [1, 1, 1, 1, 1, BLOCK, 1]
+    assert [kernels.uniformity(kernel, each) for each in probes(kernel)[0].arguments] == [1, 1, 1, 1, 1, BLOCK, 1]
     other = re.sub(rb"(?<=, )lane\)", b"n)", text.replace(b"before(lane)", b"before(p[3])"))
     project = Project((Cuda(PurePosixPath("a.cu"), other),))
     kernels = Kernels.of(project)
     kernel = kernels.functions(source(project, "a.cu"))[-1]
-    assert [kernels.agreement(kernel, each) for each in probes(kernel)[0].arguments] == [BLOCK] * 7
+    assert [kernels.uniformity(kernel, each) for each in probes(kernel)[0].arguments] == [BLOCK] * 7
 
 
 def test_conditions_and_exits() -> None:
@@ -239,7 +239,7 @@ def test_a_sum_over_a_group_is_one_for_the_group(code: str, level: int) -> None:
     project = Project((Cuda(PurePosixPath("k.cu"), text.encode()),))
     kernels = Kernels.of(project)
     (kernel,) = kernels.functions(source(project, "k.cu"))
-    assert kernels.agreement(kernel, probes(kernel)[0].arguments[0]) == level
+    assert kernels.uniformity(kernel, probes(kernel)[0].arguments[0]) == level
 
 
 @pytest.mark.parametrize(("more", "thread"), [(b"n", True), (b"threadIdx.y", False)])
@@ -256,7 +256,7 @@ def one_thread(text: bytes) -> bool:
 
 
 @pytest.mark.parametrize(
-    ("condition", "agreement"),
+    ("condition", "uniformity"),
     [
         ("threadIdx.x < n >> 1", 1),
         ("tid < blockDim.x >> 1", 1),
@@ -269,13 +269,13 @@ def one_thread(text: bytes) -> bool:
         ("of<int, pair<int, int>>(n)", BLOCK),
     ],
 )
-def test_possible_templates_are_comparisons(condition: str, agreement: int) -> None:
+def test_possible_templates_are_comparisons(condition: str, uniformity: int) -> None:
     text = "template <class T, class U> __device__ bool of(int n) { return n > 1; }\n"
     text += f"__global__ void k(P* p, int n, int m) {{ int tid = threadIdx.x; if ({condition}) probe(1); }}"
     kernels, _ = parsed(text.encode())
     [probe] = probes(kernels.functions(source(kernels._project, "more0.cu"))[-1])
     [asked] = probe.function.conditions(probe.node)
-    assert kernels.agreement(probe.function, asked.expression) == agreement
+    assert kernels.uniformity(probe.function, asked.expression) == uniformity
     assert not probe.function.source.errors
 
 
@@ -285,14 +285,14 @@ def test_recursion_ends() -> None:
     kernels = Kernels.of(project)
     f, g = kernels.functions(source(project, "a.cu"))
     (returned,) = [each for each in nodes(g.body) if each.type == "return_statement"]
-    assert kernels.agreement(g, returned.named_children[0]) == 1
+    assert kernels.uniformity(g, returned.named_children[0]) == 1
     assert kernels.reaches(f, re.compile(rb"g"))
     assert not kernels.reaches(f, re.compile(rb"__syncthreads"))
 
 
 def test_a_project_with_kernels_is_pickled_without_trees() -> None:
     kernels, kernel = parsed()
-    kernels.agreement(kernel, probes(kernel)[0].arguments[0])
+    kernels.uniformity(kernel, probes(kernel)[0].arguments[0])
     again = pickle.loads(pickle.dumps(kernels))
     assert isinstance(again, Kernels)
 
@@ -334,7 +334,7 @@ def test_uniformity_is_that_of_the_shared_value(value: bytes, agreed: int) -> No
     project = Project((Cuda(PurePosixPath("k.cu"), text),))
     kernels = Kernels.of(project)
     call = probes(kernels.functions(source(project, "k.cu"))[0])[0]
-    assert kernels.agreement(call.function, call.arguments[0]) == agreed
+    assert kernels.uniformity(call.function, call.arguments[0]) == agreed
 
 
 def named(code: bytes) -> Project:

@@ -168,13 +168,13 @@ def test_a_contradiction_is_an_error_of_hipports(
 ) -> None:
     tree, _, done = built
     proofs = oracle_of(done).proofs
-    level, differ = Kernels.agreement, Kernels.may_differ
+    level, differ = Kernels.uniformity, Kernels.may_differ
 
     def wrong(function: object, node: object) -> bool:
         return function.text(node) == b"odd(n)"  # type: ignore[attr-defined]
 
     monkeypatch.setattr(
-        Kernels, "agreement", lambda self, f, n, **more: BLOCK if wrong(f, n) else level(self, f, n, **more)
+        Kernels, "uniformity", lambda self, f, n, **more: BLOCK if wrong(f, n) else level(self, f, n, **more)
     )
     monkeypatch.setattr(
         Kernels,

@@ -147,7 +147,7 @@ def _answers(kernels: Mapping[int, Made], both: bool, shaped: bool) -> dict[Plac
             assert given is not None
             number, value = given.named_children
             alone = proofs.value(function, value)
-            level = known.agreement(function, value) if both else alone.level
+            level = known.uniformity(function, value) if both else alone.level
             why = alone.why.text if alone.why is not None else ""
             found[kernel, int(function.text(number))] = Answer(alone.level, level, why)
     return found

@@ -428,15 +428,15 @@ class Reach:
             under = frozenset(with_arguments(text, each.parameters, texts) for text in inner.under) - {b""}
             skipped = inner.skipped
             if isinstance(each, Text) and under:
-                agreed = {text: self._agreement(unit, text, node) for text in under}
+                agreed = {text: self._uniformity(unit, text, node) for text in under}
                 under = frozenset(text for text in under if agreed[text] < inner.size)
                 skipped = skipped or bool(under)
             reached[place] = inner._replace(lanes=lanes, under=under, skipped=skipped, mask=mask)
         return tuple(reached.values())
 
-    def _agreement(self, unit: Function, text: bytes, node: Node) -> int:
+    def _uniformity(self, unit: Function, text: bytes, node: Node) -> int:
         """The uniformity of a condition in the expansion of a macro at `node`; unseen macros may have any condition."""
-        return self.kernels.agreement_of_text(unit, text.lstrip(b"!"), node, shown=self.shown)
+        return self.kernels.uniformity_of_text(unit, text.lstrip(b"!"), node, shown=self.shown)
 
     def _find_in_macros(self, unit: Function) -> Iterator[Mention]:
         """Yield the uses of macros that call their arguments, and record those that do so in branches."""
@@ -517,7 +517,7 @@ class Reach:
             size = max(inner.size for inner in reached.values())
             if each.callee.type != "field_expression":
                 yield Mention(each.call, self._sides(unit, each.call, size), tuple(reached.values()))
-            if self.kernels.agreement(unit, each.callee, shown=self.shown) >= size:
+            if self.kernels.uniformity(unit, each.callee, shown=self.shown) >= size:
                 continue
             # The class of an object does not depend on its value.
             by_pointer = [given for given, of in zip(sets, functions, strict=True) if of.name != CALLED]

@@ -881,8 +881,3 @@ class Proofs:
 
         blocks = Blocks(self._kernels.blocks(function), None if self._shown else assume)
         self._execution.run(callee, blocks, [given] * callee.ir.parameters)
-
-
-def is_uniform(value: Value) -> bool:
-    """Whether a value is the same for all threads of a block."""
-    return value.level >= BLOCK

@@ -90,7 +90,7 @@ def _in_macros(kernels: Kernels, function: Function, node: Node, size: int, show
             position = next((i for i, each in enumerate(given) if contains(each, node)), -1)
             texts = tuple(map(function.text, given))
             for way, condition in _chosen(macros[name], position, texts):
-                if kernels.agreement_of_text(function, condition, outer, shown=shown) < size:
+                if kernels.uniformity_of_text(function, condition, outer, shown=shown) < size:
                     at = given[position]
                     text = condition if way else b"!" + condition
                     yield side_of(outer, way, text, at.start_byte, at.end_byte, False, False)

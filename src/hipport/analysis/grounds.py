@@ -81,7 +81,7 @@ def who(level: int) -> tuple[str, Scope]:
 
 def agreed(kernels: Kernels, function: Function, expression: Node, *, shown: bool = False) -> Ground:
     """Return the ground that an expression is uniform, for how many threads, and the origin of its values."""
-    level = kernels.agreement(function, expression, shown=shown)
+    level = kernels.uniformity(function, expression, shown=shown)
     if level >= BLOCK:
         level = max(level, kernels.value(function, expression, shown=shown).level)
     said, scope = who(level)
@@ -229,7 +229,7 @@ def differing(
     of_file = _of_file(at[0], told_in or at[0])
     claim = f"{who(size)[0]} agree on {quoted(function.text(expression))}"
     value = kernels.value(function, expression, shown=shown)
-    warps = size > WARP and kernels.agreement(function, expression, shown=shown) >= WARP
+    warps = size > WARP and kernels.uniformity(function, expression, shown=shown) >= WARP
     said = (
         f"{'warps' if warps else 'lanes'} may disagree on {quoted(function.text(expression))} in line {at[1]}{of_file}"
     )
@@ -243,7 +243,7 @@ def differing(
         found = _varying(kernels, function, expression, size)
         if found is not None:
             reason, where = function.text(found).decode("utf-8", "replace"), place(function.source, found.start_byte)
-    if shown and kernels.agreement(function, expression) >= size:
+    if shown and kernels.uniformity(function, expression) >= size:
         assumed = kernels.assumption(function.source, function, size)
         reason = f"it is not shown that {assumed}, as not all launches of {_called(function)} are seen"
         return Ground(claim, who(size)[1], f"{said}: {reason}", *at, proven=False)
@@ -270,8 +270,8 @@ def _varying(kernels: Kernels, function: Function, expression: Node, size: int) 
             variable = function.locals.named(function.text(node), node.start_byte)
             given = function.locals.given.get(variable, ()) if variable is not None else ()
             parts = [value for each in given for value in each.values]
-        node = next((part for part in parts if kernels.agreement(function, part) < size), None)
-    return found if found is not None and kernels.agreement(function, found) < size else None
+        node = next((part for part in parts if kernels.uniformity(function, part) < size), None)
+    return found if found is not None and kernels.uniformity(function, found) < size else None
 
 
 def parted(

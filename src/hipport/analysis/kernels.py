@@ -10,7 +10,7 @@ Uniformity of expressions is proven (hipport.analysis.abstract_execution): an un
     for function in kernels.functions(source):
         for call in function.calls(): ...
         for condition in function.conditions(node):
-            kernels.agreement(function, condition.expression) >= BLOCK  # uniform: the same for all threads of the block
+            kernels.uniformity(function, condition.expression) >= BLOCK  # uniform: the same for all threads of the block
 """
 
 from __future__ import annotations
@@ -291,7 +291,7 @@ class Kernels(Facts):
             known[pattern] = frozenset(found)
         return known[pattern]
 
-    def agreement(self, function: Function, node: Node, *, shown: bool = False) -> int:
+    def uniformity(self, function: Function, node: Node, *, shown: bool = False) -> int:
         """Return the uniformity of the expression `node`: for how many neighbouring threads it is the same.
 
         At most BLOCK. Unless `shown`, blocks without a seen launch are assumed to have rows of whole warps.
@@ -311,7 +311,7 @@ class Kernels(Facts):
             return value
         return self.proofs(function.source, True).value(function, node)
 
-    def agreement_of_text(self, function: Function, text: bytes, node: Node, *, shown: bool = False) -> int:
+    def uniformity_of_text(self, function: Function, text: bytes, node: Node, *, shown: bool = False) -> int:
         """Return the uniformity of an expression in a macro's expansion at `node`; 1 if it is not an expression."""
         return min(self.proofs(function.source, shown).value_of_text(function, text, node).level, BLOCK)
 
@@ -365,7 +365,7 @@ class Kernels(Facts):
 
     def may_differ(self, function: Function, expression: Node, size: int, *, shown: bool = False) -> bool:
         """Whether `size` lanes may disagree on the expression."""
-        return self.agreement(function, expression, shown=shown) < size
+        return self.uniformity(function, expression, shown=shown) < size
 
     def declarations(self, source: Cpp, name: bytes) -> tuple[tuple[bytes, ...], ...]:
         """Return the parameters of the declarations of a device function whose body is in none of the files."""
@@ -570,7 +570,7 @@ class Kernels(Facts):
         node = bare(node)
         if node.type == "unary_expression" and node.named_children:
             # `!warp`
-            return taken and WARP <= self.agreement(function, node.named_children[0]) < BLOCK
+            return taken and WARP <= self.uniformity(function, node.named_children[0]) < BLOCK
         left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
         operator = operator_of(node, function.source.code)
         if left is None or right is None or not operator:
@@ -578,7 +578,7 @@ class Kernels(Facts):
         if operator in ("&&", "and") if taken else operator in ("||", "or"):
             return self._one_warp(function, left, taken) or self._one_warp(function, right, taken)
         if operator in ("==", "!="):
-            agreed = min(self.agreement(function, left), self.agreement(function, right))
+            agreed = min(self.uniformity(function, left), self.uniformity(function, right))
             return taken == (operator == "==") and WARP <= agreed < BLOCK
         if operator in (">", ">=") and self.numbering(function, right) is not None:
             left, right, operator = right, left, {">": "<", ">=": "<="}[operator]

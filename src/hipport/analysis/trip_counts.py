@@ -63,7 +63,7 @@ def in_step(kernels: Kernels, function: Function, loop: Node, size: int) -> tupl
         if first[0].node.start_byte >= condition.start_byte or first[0].values[0] == bound:
             continue
         step = _step(function, variable, update)
-        if update.type != "update_expression" and (step is None or kernels.agreement(function, step) < size):
+        if update.type != "update_expression" and (step is None or kernels.uniformity(function, step) < size):
             continue
         start = _differing(kernels, function, first[0].values[0], size, None, _STEPS)
         end = _differing(kernels, function, bound, size, None, _STEPS)
@@ -81,7 +81,7 @@ def alike_in_turns(kernels: Kernels, function: Function, expression: Node, loop:
 def _agrees(kernels: Kernels, function: Function, node: Node, size: int, counted: tuple[Variable, _Terms]) -> bool:
     while node.type in ("parenthesized_expression", "condition_clause") and node.named_children:
         node = node.named_children[-1]
-    if kernels.agreement(function, node) >= size:
+    if kernels.uniformity(function, node) >= size:
         return True
     left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
     if node.type != "binary_expression" or left is None or right is None:
@@ -115,7 +115,7 @@ def _differing(
             found = _differing(kernels, function, made[0].values[0], size, counted, steps - 1)
             if found is not None:
                 return found
-    if kernels.agreement(function, node) >= size:
+    if kernels.uniformity(function, node) >= size:
         return frozenset()
     if node.type == "binary_expression" and (operator := operator_of(node, function.source.code)) in ("+", "-"):
         sign = 1 if operator == "+" else -1

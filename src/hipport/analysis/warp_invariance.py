@@ -50,7 +50,7 @@ def _made_invariant(function: Function, root: Node, kernels: Kernels, seen: set[
         elif node.type == "identifier":
             name = function.text(node)
             variable = function.locals.named(name, node.start_byte)
-            if kernels.agreement(function, node) >= BLOCK:
+            if kernels.uniformity(function, node) >= BLOCK:
                 continue
             if variable is None and not _stands_for_lane(function, name, kernels):
                 return False

@@ -243,7 +243,7 @@ class _Comparison:
                 # A loop's own branch is reached repeatedly; if both its sides lead to one call, they are not different
                 # sides.
                 parts = branch.varies_in_warp and branch.inside and len(taken[branch.number]) == 1
-                if parts and self._agreement(branch) < WARP:
+                if parts and self._uniformity(branch) < WARP:
                     own = ways.setdefault((reached.kernel, reached.name, branch), {})
                     (way,) = taken[branch.number]
                     own.setdefault(way, []).append(reached)
@@ -292,7 +292,7 @@ class _Comparison:
 
     def _claimed(self, branch: Branch, barrier: bool) -> tuple[int, int, str, str] | None:
         """The place, text and scope of a claim of uniformity that LLVM does not share; None if they agree."""
-        if not branch.inside or branch.proven or not branch.varies_in_block or self._agreement(branch) < BLOCK:
+        if not branch.inside or branch.proven or not branch.varies_in_block or self._uniformity(branch) < BLOCK:
             return None
         asked = self._asked(branch)
         if asked is None:
@@ -303,14 +303,14 @@ class _Comparison:
         line, column = function.source.position(condition.start_byte)
         return line, column, _on_one_line(function.text(condition)), "block"
 
-    def _agreement(self, branch: Branch) -> int:
+    def _uniformity(self, branch: Branch) -> int:
         """The uniformity of a branch's condition according to hipport; 1 if the condition is not found.
 
         Where a condition is uniform in a warp but not in the block, hipport knows how threads are numbered, and LLVM
         does not: LLVM contradicts nothing there.
         """
         asked = self._asked(branch)
-        return self.kernels.agreement(*asked) if asked is not None else 1
+        return self.kernels.uniformity(*asked) if asked is not None else 1
 
     def _asked(self, branch: Branch) -> tuple[Function, Node] | None:
         """The condition of a branch, and the device function that contains it."""

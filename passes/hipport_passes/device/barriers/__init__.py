@@ -208,10 +208,10 @@ def _missing(kernels: Kernels, function: Function, node: Node, depth: int = 4) -
     """Return why some threads of the block may not reach `node` together with the others; None if all do."""
     for exit_ in function.exits_before(node):
         for condition in function.conditions(exit_):
-            if kernels.agreement(function, condition.expression) < BLOCK:
+            if kernels.uniformity(function, condition.expression) < BLOCK:
                 return f"some threads leave earlier, in line {exit_.start_point[0] + 1} of {function.source.path.name}"
     for condition in function.conditions(node):
-        if kernels.agreement(function, condition.expression) < BLOCK:
+        if kernels.uniformity(function, condition.expression) < BLOCK:
             return f"some threads do not reach this, because of line {condition.expression.start_point[0] + 1}"
     if depth and not function.kernel:
         for caller, place in kernels.called_at(function):
@@ -225,7 +225,7 @@ def _parted(function: Function, kernels: Kernels, waiting: Waiting, widest: int)
     for each in indirect_calls(function) if waiting.pointed else ():
         # An object has one class, whatever its value.
         by_pointer = [of for of in targets(each, function, waiting.pointed, kernels) if of.name != CALLED]
-        if len(by_pointer) > 1 and kernels.agreement(function, each.callee) < widest:
+        if len(by_pointer) > 1 and kernels.uniformity(function, each.callee) < widest:
             text = b" ".join(function.text(each.callee).split()).decode("utf-8", "replace")
             proof = (grounds.differing(kernels, function, each.callee, widest),)
             yield Finding(
@@ -260,8 +260,8 @@ def _parted(function: Function, kernels: Kernels, waiting: Waiting, widest: int)
             if others is None:
                 continue
             unless = ""
-            if kernels.agreement(function, condition.expression) >= widest:
-                if kernels.agreement(function, condition.expression, shown=True) >= widest:
+            if kernels.uniformity(function, condition.expression) >= widest:
+                if kernels.uniformity(function, condition.expression, shown=True) >= widest:
                     done.add(statement.id)
                     continue
                 unless = f"unless {kernels.assumption(function.source, function, widest)}, "
@@ -315,7 +315,7 @@ def _parted_apart(function: Function, kernels: Kernels, barriers: Sequence[Call]
             second = barriers[j]
             own, others = conditions[i], conditions[j]
             if j - i > _MOST_COMPARED or len(ways[i] ^ ways[j]) > _MOST_COMPARED:
-                if not told and any(kernels.agreement(function, each.expression) < widest for each in own):
+                if not told and any(kernels.uniformity(function, each.expression) < widest for each in own):
                     told = True
                     yield _not_compared(first)
                 break
@@ -326,11 +326,11 @@ def _parted_apart(function: Function, kernels: Kernels, barriers: Sequence[Call]
                 mine, theirs = ([each for each in some if _way(each) not in shared] for some in (own, others))
                 at = _excluding(function, mine, theirs, between)
             # Uniformity is computed last, because it is expensive.
-            if at is None or kernels.agreement(function, at) >= widest:
+            if at is None or kernels.uniformity(function, at) >= widest:
                 continue
             if any(
                 all(
-                    _way(each) in shared or kernels.agreement(function, each.expression) >= widest
+                    _way(each) in shared or kernels.uniformity(function, each.expression) >= widest
                     for each in conditions[k]
                 )
                 for k in range(i + 1, j)
@@ -412,7 +412,7 @@ def _parted_by_labels(function: Function, kernels: Kernels, barriers: Sequence[C
                 sides.setdefault(exit_.start_byte, {}).setdefault(comes, barrier)
     for start, found in sides.items():
         expressions = (each.expression for each in function.conditions(leaving[start]))
-        differing = next((each for each in expressions if kernels.agreement(function, each) < widest), None)
+        differing = next((each for each in expressions if kernels.uniformity(function, each) < widest), None)
         if len(found) < 2 or differing is None:
             continue
         proof = (grounds.differing(kernels, function, differing, widest),)
@@ -444,7 +444,7 @@ def _parted_in_macros(
             if not all(words & lambdas or waiting.in_words(words) for words in made):
                 continue
             asked = with_arguments(squeezed(condition), parameters, tuple(values.values()))
-            if kernels.agreement_of_text(function, asked, call.node) >= widest:
+            if kernels.uniformity_of_text(function, asked, call.node) >= widest:
                 continue
             text = b" ".join(condition.replace(b"\\", b" ").split()).decode("utf-8", "replace")
             proof = _unproven(call, f"lanes may disagree on `{text}`, which {call.name.decode()} asks")

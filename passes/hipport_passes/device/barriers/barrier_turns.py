@@ -158,11 +158,11 @@ def _parted(function: Function, kernels: Kernels, condition: Condition, loop: No
         if not may_change(function, side, loop, kernels):
             return
     unless = ""
-    agreed = kernels.agreement(function, condition.expression)
+    agreed = kernels.uniformity(function, condition.expression)
     if agreed >= WARP and is_warp_invariant(function, condition.expression, kernels):
         return
     if agreed >= widest:
-        if kernels.agreement(function, condition.expression, shown=True) >= widest:
+        if kernels.uniformity(function, condition.expression, shown=True) >= widest:
             return
         unless = f"unless {kernels.assumption(function.source, function, widest)}, "
     if condition.loop:
@@ -188,7 +188,7 @@ def _inside(
                 # Conditions in a loop there are judged with that loop.
                 if condition.loop or instead_of(site, sites, condition.statement):
                     continue
-                if kernels.agreement(of, condition.expression) >= widest:
+                if kernels.uniformity(of, condition.expression) >= widest:
                     continue
                 words = set(_WORD.findall(of.text(condition.expression)))
                 given = [value for name, value in zip(of.parameters, barrier.arguments, strict=False) if name in words]
@@ -196,7 +196,7 @@ def _inside(
                 others = {of.locals.named(word, condition.expression.start_byte) for word in words - {*of.parameters}}
                 by_parameters = not changing and not (others - {None}) and not any(map(varies, words))
                 # If the condition depends on parameters alone, the arguments here decide, whatever other callers pass.
-                if by_parameters and all(kernels.agreement(function, each) >= widest for each in given):
+                if by_parameters and all(kernels.uniformity(function, each) >= widest for each in given):
                     continue
                 if changing or any(changes(function, value, loop, kernels) for value in given):
                     yield _Parting(
@@ -213,7 +213,7 @@ def _in_macro(function: Function, kernels: Kernels, waiting: Waiting, barrier: C
         for condition, start, end in conditional(text):
             if not waiting.in_words(set(_WORD.findall(text, start, end))):
                 continue
-            if kernels.agreement_of_text(function, condition, barrier.node) < widest:
+            if kernels.uniformity_of_text(function, condition, barrier.node) < widest:
                 yield _Parting(condition, barrier.node.id, "")
 
 
@@ -227,7 +227,7 @@ def _counted_by_macro(function: Function, kernels: Kernels, loop: Node, widest: 
     given = [function.source[each] for each in spans]
     for text in kernels.expanded(function.source, function.text(name), given):
         conditions = loop_conditions(text)
-        if any(kernels.agreement_of_text(function, each, declarator) < widest for each in conditions):
+        if any(kernels.uniformity_of_text(function, each, declarator) < widest for each in conditions):
             yield _Parting(function.text(declarator), loop.id, "")
 
 

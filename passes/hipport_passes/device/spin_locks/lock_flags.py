@@ -162,7 +162,7 @@ def _of_a_warp(
         return "this code uses the whole wavefront as a warp, and its lanes set flags of their own", ()
     if any(TURNS.search(function.text(each.statement).partition(b"{")[0]) for each in function.conditions(loop)):
         return "", ()
-    if kernels.agreement(function, index) < 32:
+    if kernels.uniformity(function, index) < 32:
         return "lanes of one warp set flags of their own", ()
     # The order in which a wavefront takes the branches of a condition is undefined.
     first = loop
@@ -258,7 +258,7 @@ def own_flag(function: Function, condition: Node, kernels: Kernels, readers: fro
             if left is None or right is None:
                 continue
             for looked, wanted in ((left, right), (right, left)):
-                if is_look(function, looked) and kernels.agreement(function, wanted) < 64:
+                if is_look(function, looked) and kernels.uniformity(function, wanted) < 64:
                     return True
         if node.type == "call_expression" and called_name(node, function.source.code) == b"load":
             called = node.child_by_field_name("function")

@@ -135,7 +135,7 @@ class _Remaining:
             return mixed and other is not None and self.function.text(other) == self.function.text(left)
         if sign not in ("&", "%", "/", ">>"):
             return False
-        return self.flow.kernels.agreement(self.function, left) < WARP and not self._from(left, _THREAD)
+        return self.flow.kernels.uniformity(self.function, left) < WARP and not self._from(left, _THREAD)
 
     # -- data
 
@@ -187,7 +187,7 @@ class _Remaining:
                 yield node.start_byte, f"`{self._shown(node)}`, an entry for each warp"
                 return
             sign, right = _sign(part), _right(part)
-            whole = self.flow.kernels.agreement(self.function, indices)
+            whole = self.flow.kernels.uniformity(self.function, indices)
             if sign in ("*", "<<") and right is not None and whole < WARP and right.start_byte in self.settled:
                 continue
             if part.type not in ("subscript_expression", "call_expression"):
@@ -220,7 +220,7 @@ class _Remaining:
         left = _left(node)
         if _sign(node) == "*" and left is not None and left.start_byte in self.settled:
             return False
-        return WARP <= self.flow.kernels.agreement(self.function, node) < BLOCK and self._from(node, _THREAD)
+        return WARP <= self.flow.kernels.uniformity(self.function, node) < BLOCK and self._from(node, _THREAD)
 
     def _strides(self, node: Node) -> bool:
         """Return whether it initializes a variable with a grid stride: then any number of warps reaches all items."""

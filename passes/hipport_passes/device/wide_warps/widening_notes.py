@@ -72,4 +72,4 @@ class Notes:
         )
 
     def agreed(self, node: Node) -> int:
-        return self.flow.kernels.agreement(self.function, node)
+        return self.flow.kernels.uniformity(self.function, node)
