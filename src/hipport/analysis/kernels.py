@@ -10,7 +10,7 @@ Uniformity of expressions is proven (hipport.analysis.abstract_execution): an un
     for function in kernels.functions(source):
         for call in function.calls(): ...
         for condition in function.conditions(node):
-            kernels.uniformity(function, condition.expression) >= BLOCK  # uniform: the same for all threads of the block
+            kernels.uniformity(function, condition.expression) >= BLOCK  # the same for all threads of the block
 """
 
 from __future__ import annotations
