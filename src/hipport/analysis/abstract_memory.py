@@ -155,7 +155,8 @@ def lookup(slots: Mapping[tuple[str, ...], Slot], path: tuple[str, ...]) -> Valu
         fields = tuple((name, part) for name, part in parts if part is not None)
         whole = exact.value if exact is not None else UNIFORM
         return least((whole, *(value for _, value in fields)))._replace(fields=fields, tag=whole.tag)
-    if exact is not None and not any("[]" in known for known in inner if known != path):
+    # An element whose number is not known may be each of them, and each of them may be it.
+    if exact is not None and (len(inner) == 1 or not any("[]" in known for known in (path, *inner))):
         return exact.value
     same = [slot.value for known, slot in inner.items() if len(known) == len(path)]
     if same:

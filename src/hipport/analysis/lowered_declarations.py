@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from hipport.analysis.device_ir import Cell
 from hipport.analysis.lowered_expressions import LoweredExpressions
-from hipport.analysis.lowering_state import Piece, called
+from hipport.analysis.lowering_state import Piece, called, class_in
 
 #: So many elements of an array that have no initializer are told apart.
 _MOST_ELEMENTS = 16
@@ -114,7 +114,8 @@ class LoweredDeclarations(LoweredExpressions):
             return
         cell = self.new_cell(Cell(self.text(name), "local", type_name))
         registers = [self._address_of(self._cell(word)) for word in words]
-        self._emit("construct", (self._address_of(cell), *registers), node, name=type_name, type="a" * len(words))
+        name_of_class = class_in(type_name)
+        self._emit("construct", (self._address_of(cell), *registers), node, name=name_of_class, type="a" * len(words))
 
     def _declare_parts(self, piece: Piece, type_name: str, value: Node | None, node: Node) -> None:
         """`auto [a, b] = value;`"""
