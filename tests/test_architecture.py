@@ -269,3 +269,35 @@ def test_processes_are_begun_in_few_places(path: Path) -> None:
         if of == "os":
             begins |= set(re.findall(r"fork\w*|system|popen|(?:posix_)?spawn\w*|exec\w*", name))
     assert not begins or path.name in BEGIN
+
+
+def test_modules_that_are_loaded_by_path_have_the_names_that_are_asked_of_them() -> None:
+    # To mypy they are `Any`.
+    folder = ROOT / "src/hipport/executor"
+    loaded = {"pretend_gpu": "pretend_gpu.py", "arrays": "compare_arrays.py"}
+    tree = ast.parse((folder / "run_cases.py").read_text(encoding="utf-8"))
+    asked = {
+        (loaded[each.value.id], each.attr)
+        for each in ast.walk(tree)
+        if isinstance(each, ast.Attribute) and isinstance(each.value, ast.Name) and each.value.id in loaded
+    }
+    defined = {
+        (name, each.name)
+        for name in loaded.values()
+        for each in ast.parse((folder / name).read_text(encoding="utf-8")).body
+        if isinstance(each, (ast.FunctionDef, ast.ClassDef))
+    }
+    assert asked
+    assert asked <= defined, asked - defined
+
+
+def test_no_text_has_a_call_in_braces_that_is_not_made() -> None:
+    # A part of a long string that lacks its `f`.
+    found = [
+        (path.relative_to(ROOT).as_posix(), each.lineno)
+        for folder in ("src/hipport", "passes/hipport_passes")
+        for path in sorted((ROOT / folder).rglob("*.py"))
+        for each in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(each, ast.Constant) and isinstance(each.value, str) and re.search(r"\{\w+\(\w*\)\}", each.value)
+    ]
+    assert found == []

@@ -357,7 +357,7 @@ def _not_compared(barrier: Call) -> Finding:
         Span(barrier.node.start_byte, barrier.node.end_byte),
         "parted",
         "too many barriers under conditions to compare each pair: make sure that threads of one wavefront do not "
-        "diverge at a condition and wait at different barriers{missing(proof)}",
+        f"diverge at a condition and wait at different barriers{missing(proof)}",
         certainty=Certainty.MANUAL,
         proof=proof,
     )
