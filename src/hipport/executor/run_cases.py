@@ -453,7 +453,9 @@ def _checked_slopes(cases: Any, outputs: Mapping[str, Any], path: Path) -> dict[
             given = numpy.asarray(outputs[gradient]).flatten()[places]
             relative = 1e-5 if given.dtype == numpy.float64 else 2e-2
             scale = float(numpy.abs(outputs[gradient]).max(initial=0))
-            tolerance = arrays.ArrayTolerance(relative, relative * max(scale, 1e-3), "finite differences, which are coarse")
+            tolerance = arrays.ArrayTolerance(
+                relative, relative * max(scale, 1e-3), "finite differences, which are coarse"
+            )
             own = (tolerance.relative, tolerance.absolute)
             difference = arrays.compare(given, expected, tolerance._replace(own=own))
             result[gradient] = {"differences": difference}

@@ -14,14 +14,14 @@ from hipport.core.terminal import escaped
 from hipport.engine.outcomes import Outcome
 from hipport.reporting.grouped_findings import SHOWN, Fact
 
-#: The title of a group, and what to do about its findings.
+_BY_HAND = "make the manual changes by hand"
+#: The title of a group, and what to do about its findings; `{}` stands for the work that there is.
 _GROUPS = {
     Group.KERNELS: (
         "kernels and C++",
-        "make the manual changes by hand; then check what each review assumes. `hipport explain RULE` says "
-        "why, and `hipport verify` shows whether results differ",
+        "{}. `hipport explain RULE` says why, and `hipport verify` shows whether results differ",
     ),
-    Group.BUILD: ("build", "make the manual changes by hand, then compile: `hipport build`"),
+    Group.BUILD: ("build files", "{}, then compile: `hipport build`"),
     Group.PYTHON: ("Python", "change the code that needs NVIDIA's software by hand, then run the tests on an AMD GPU"),
     Group.PACKAGES: ("packages and images", "look up the replacements and how to install them: `hipport deps`"),
     Group.DOCUMENTS: ("documents and tutorials", "tell users of ROCm what to install; `--all` lists the places"),
@@ -36,8 +36,8 @@ def listed(facts: Sequence[Fact], paint: Callable[[str, str], str], width: int |
     for group, grouped in groupby(facts, key=lambda fact: fact.group):
         title, next_ = _GROUPS[group]
         lines.append(paint("path", title))
-        lines += (paint("dim", line) for line in wrapped(f"next: {next_}", width, "  "))
         found = list(grouped)
+        lines += (paint("dim", line) for line in wrapped(f"next: {next_.format(_work(found))}", width, "  "))
         if group is Group.DOCUMENTS and not whole:
             lines += wrapped(_collapsed(found), width, "  ")
         else:
@@ -67,6 +67,14 @@ def table(facts: Sequence[Fact], paint: Callable[[str, str], str]) -> list[str]:
         for row in rows
     ]
     return [paint("path", lines[0]), *lines[1:], ""]
+
+
+def _work(facts: Sequence[Fact]) -> str:
+    """Say what there is to do."""
+    manual = sum(map(_manual, facts))
+    if not manual:
+        return "check what each review assumes"
+    return _BY_HAND if manual == len(facts) else f"{_BY_HAND}; then check what each review assumes"
 
 
 def _counted(facts: Sequence[Fact]) -> tuple[str, str, str]:
