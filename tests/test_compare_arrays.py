@@ -36,7 +36,7 @@ def run_cases() -> Any:
 
 def near(relative: float, absolute: float) -> Any:
     """Return an array near another one, within the narrowest tolerance of any type."""
-    return arrays.Tolerance(relative, absolute, "the case's", own=(1e9, 0.0))
+    return arrays.ArrayTolerance(relative, absolute, "the case's", own=(1e9, 0.0))
 
 
 def test_compares_values() -> None:
