@@ -286,7 +286,13 @@ def test_groups_are_the_next_steps() -> None:
         ("README.md", "documents"), ("docs/t.py", "documents"),
     }  # fmt: skip
     text = as_text(ported)
-    titles = ["kernels and C++\n", "\nbuild files\n", "\nPython\n", "\npackages and images\n", "\ndocuments and tutorials\n"]
+    titles = [
+        "kernels and C++\n",
+        "\nbuild files\n",
+        "\nPython\n",
+        "\npackages and images\n",
+        "\ndocuments and tutorials\n",
+    ]
     places = [text.index(title) for title in titles]
     assert places == sorted(places)
     collapsed = text.partition("\ndocuments and tutorials\n")[2].partition("\n\n")[0]
