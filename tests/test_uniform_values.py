@@ -238,7 +238,7 @@ HIDDEN_OTHERWISE = {
     "listu": "LLVM keeps the list in memory of the lane's own, all of which it takes for varying",
     "boundforu": "LLVM keeps the array in memory of the lane's own, all of which it takes for varying",
     "arrayendu": "LLVM keeps the array in memory of the lane's own, all of which it takes for varying",
-    "object_of_a_template_made_in_parentheses_u": "LLVM keeps the object in memory of the lane's own, all varying to it",
+    "object_of_a_template_made_in_parentheses_u": "LLVM keeps it in memory of the lane's own: varying",
     "volatile_pointer_uu": "LLVM keeps the variable in memory of the lane's own, all of which it takes for varying",
     "uniform_recursion": "LLVM takes what a function gives that is not expanded for varying",
 }
