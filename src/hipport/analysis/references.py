@@ -16,6 +16,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import cached_property
+from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from hipport.analysis.functions import DEFINE, Function, functions, is_method
@@ -51,6 +52,11 @@ class NamedDefinition:
         #: For a constructor, a destructor or an operator, the class that uses it implicitly; else b"".
         self.used_by_class = _class_of(function) if function is not None else b""
         self.names = names if self.used_by_class in (b"", *names) else (*names, self.used_by_class)
+
+    @property
+    def place(self) -> tuple[PurePath, Span, tuple[bytes, ...]]:
+        """Its file, its place there, and its names."""
+        return self.source.path, self.span, self.names
 
     @property
     def name(self) -> str:
@@ -101,7 +107,8 @@ class Mentions:
     def __init__(self, component: Component) -> None:
         self._files = [file for file in component if isinstance(file, Cpp)]
         self.definitions = [each for file in self._files for each in file.fact(_definitions)]
-        self._number = {each: number for number, each in enumerate(self.definitions)}
+        #: By place, as a file that is read again has definitions of its own.
+        self._number = {each.place: number for number, each in enumerate(self.definitions)}
         self._by_name: dict[bytes, list[NamedDefinition]] = {}
         for each in self.definitions:
             for name in each.names:
@@ -123,8 +130,13 @@ class Mentions:
 
     def having(self, places: Callable[[Cpp], Iterable[int]]) -> list[NamedDefinition]:
         """Return the definitions that contain such places in their files."""
-        found = {each for file in self._files for at in places(file) for each in file.fact(_Layout).around(at)}
-        return sorted(found, key=self._number.__getitem__)
+        found = {
+            self._number[each.place]
+            for file in self._files
+            for at in places(file)
+            for each in file.fact(_Layout).around(at)
+        }
+        return [self.definitions[number] for number in sorted(found)]
 
     @cached_property
     def _with_word(self) -> Mapping[bytes, list[Cpp]]:
@@ -153,7 +165,7 @@ class Mentions:
                 for file in self._with_word.get(name, ()):
                     found.update(self._saying(file, name, called=definition.to_be_called(name)))
             found.pop(definition, None)
-            known = self._users[definition] = sorted(found, key=self._number.__getitem__)
+            known = self._users[definition] = sorted(found, key=lambda each: self._number[each.place])
         return known
 
     def users_among(self, definitions: Iterable[NamedDefinition]) -> Mapping[NamedDefinition, list[NamedDefinition]]:
