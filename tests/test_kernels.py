@@ -384,3 +384,24 @@ def test_nodes_of_some_kinds_are_those_of_all_in_the_same_order() -> None:
     kinds = frozenset(("declaration", "call_expression", "assignment_expression"))
     root = source.tree.root_node
     assert list(nodes(root, kinds)) == [node for node in nodes(root) if node.type in kinds] != []
+
+
+@pytest.mark.parametrize(
+    ("declared", "uniform"),
+    [
+        ("Unseen x(n); probe(x);", False),
+        ("Unseen x{n}; probe(x.v);", False),
+        ("ns::Unseen<3> x(n + 1); probe(x.v);", False),
+        ("const Unseen x(n); probe(x);", False),
+        ("__half x(n); probe(x);", True),
+        ("float x{float(n)}; probe(x);", True),
+        ("index_t x(n); probe(x);", True),
+        ("Unseen *x(p); probe(x);", True),
+    ],
+)
+def test_a_constructor_that_is_not_seen_may_read_the_number_of_a_thread(declared: str, uniform: bool) -> None:
+    text = f'#include "unseen.h"\n__global__ void k(int n, Unseen *p) {{ {declared} }}\n'
+    project = Project((Cuda(PurePosixPath("k.cu"), text.encode()),))
+    kernels = Kernels.of(project)
+    (kernel,) = kernels.functions(source(project, "k.cu"))
+    assert (kernels.uniformity(kernel, probes(kernel)[0].arguments[0]) >= BLOCK) == uniform

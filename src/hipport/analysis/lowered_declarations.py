@@ -114,8 +114,11 @@ class LoweredDeclarations(LoweredExpressions):
             return
         cell = self.new_cell(Cell(self.text(name), "local", type_name))
         registers = [self._address_of(self._cell(word)) for word in words]
-        name_of_class = class_in(type_name)
-        self._emit("construct", (self._address_of(cell), *registers), node, name=name_of_class, type="a" * len(words))
+        address = self._address_of(cell)
+        self._emit("construct", (address, *registers), node, name=class_in(type_name), type="a" * len(words))
+        if not self._is_object(type_name) and not self.context.is_plain(type_name):
+            # Its constructor may read the number of a thread.
+            self._emit("store", (address, self._unknown(node, f"hipport does not see {type_name}")), node)
 
     def _declare_parts(self, piece: Piece, type_name: str, value: Node | None, node: Node) -> None:
         """`auto [a, b] = value;`"""
@@ -194,6 +197,9 @@ class LoweredDeclarations(LoweredExpressions):
                 else:
                     self._emit("store", (rest, self._emit("constant", (), node, number=0)), node)
             self._fill(address, listed, node, type_name, piece.array)
+        elif not piece.pointer and not self._is_object(type_name) and not self.context.is_plain(type_name):
+            self._given(listed)
+            self._emit("store", (address, self._unknown(node, f"hipport does not see {type_name}")), node)
         elif len(listed) == 1 and (piece.pointer or not self._is_object(type_name)):
             self._emit("store", (address, self._converted(self.value(listed[0]), type_name, piece, node)), node)
         else:
