@@ -32,12 +32,12 @@ from typing import TYPE_CHECKING
 from hipport.analysis.collective_summary import (
     CHOICE,
     MORE,
+    CallPlace,
     Cause,
     Collectives,
+    LaneNaming,
     Meeting,
     Mention,
-    Named,
-    Place,
     Reach,
     Reached,
 )
@@ -60,7 +60,7 @@ _MOST_COMPARED = 256
 
 def meetings(source: Cpp, project: Project, collectives: Collectives) -> dict[int, Meeting]:
     """Return the calls in `source` that lanes may make separately, by the places of their names."""
-    known: dict[object, dict[Place, Meeting]] = project.component(source).fact(_meetings)
+    known: dict[object, dict[CallPlace, Meeting]] = project.component(source).fact(_meetings)
     if collectives not in known:
         known[collectives] = _Search(Reach(project, source, collectives, False)).found
         kernels = Kernels.of(project)
@@ -74,7 +74,7 @@ def meetings(source: Cpp, project: Project, collectives: Collectives) -> dict[in
     return {place.offset: meeting for place, meeting in known[collectives].items() if place.path == source.path}
 
 
-def _meetings(component: Component) -> dict[object, dict[Place, Meeting]]:
+def _meetings(component: Component) -> dict[object, dict[CallPlace, Meeting]]:
     """Return a cache of the meetings for each kind of collectives."""
     return {}
 
@@ -127,7 +127,7 @@ class _Search:
             return  # the callees have no conditions
         # Only conditions on the same operands can exclude each other: all pairs of calls would be too many.
         asked: dict[tuple[bytes, bytes], dict[bytes, list[tuple[Mention, Reached]]]] = {}
-        counts: Counter[tuple[bytes, Place]] = Counter()
+        counts: Counter[tuple[bytes, CallPlace]] = Counter()
         cut: dict[bytes, list[tuple[Mention, Reached]]] = {}
         for mention in mentions:
             sides = {side.condition for side in mention.sides}
@@ -179,7 +179,7 @@ class _Search:
         """A macro has no tree: if it has a choice, its calls are assumed to be in different branches."""
         if not CHOICE.search(macro.source.code, macro.start, macro.end):
             return
-        calls: dict[bytes, dict[Place, None]] = {}
+        calls: dict[bytes, dict[CallPlace, None]] = {}
         for each in self.reach.of_text(macro):
             if not each.lanes.inside:
                 calls.setdefault(each.name, {})[each.place] = None
@@ -247,7 +247,7 @@ class _Search:
         return bool(barriers) and not barriers.isdisjoint(WORD.findall(function.source.code, first, second))
 
 
-def _within(lanes: Named, side: Side) -> bool:
+def _within(lanes: LaneNaming, side: Side) -> bool:
     """Whether the named lanes were determined on that side, or by the condition that leads there."""
     if lanes.inside or any(side.start <= offset < side.end for offset in lanes.found):
         return True
