@@ -26,6 +26,7 @@ macros. A value of which nothing is known, such as a parameter of a function wit
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from itertools import chain, combinations, product
 from typing import TYPE_CHECKING
 
@@ -56,6 +57,8 @@ if TYPE_CHECKING:
 _MOST_CALLS = 4
 # Beyond this number of sides, or of conditions on one operand, not all pairs are compared.
 _MOST_COMPARED = 256
+# A collective, and the call in a function through which it is reached.
+_ReachedBy = tuple[Mention, Reached]
 
 
 def meetings(source: Cpp, project: Project, collectives: Collectives) -> dict[int, Meeting]:
@@ -125,46 +128,28 @@ class _Search:
             return
         if not any(each.under for mention in mentions for each in mention.reached):
             return  # the callees have no conditions
-        # Only conditions on the same operands can exclude each other: all pairs of calls would be too many.
-        asked: dict[tuple[bytes, bytes], dict[bytes, list[tuple[Mention, Reached]]]] = {}
-        counts: Counter[tuple[bytes, CallPlace]] = Counter()
-        cut: dict[bytes, list[tuple[Mention, Reached]]] = {}
+        # A condition beyond the limit may exclude any other.
+        cut: dict[bytes, list[_ReachedBy]] = {}
         for mention in mentions:
-            sides = {side.condition for side in mention.sides}
             for each in mention.reached:
-                if not each.lanes.inside:
-                    if MORE in each.under:
-                        cut.setdefault(each.name, []).append((mention, each))
-                    for text in (each.under | sides) - each.lanes.by - {MORE}:
-                        calls = asked.setdefault((each.name, compared(text)[0]), {}).setdefault(text, [])
-                        if counts[text, each.place] < _MOST_CALLS:
-                            counts[text, each.place] += 1
-                            calls.append((mention, each))
+                if MORE in each.under and not each.lanes.inside:
+                    cut.setdefault(each.name, []).append((mention, each))
         for mention in mentions if cut else ():
             for each in mention.reached:
-                # A condition beyond the limit may exclude this one.
                 other = next((other for other in cut.get(each.name, ()) if other[0].node != mention.node), None)
                 if other is not None:
                     self._meet_given(function, (mention, each), other)
-        for texts in asked.values():
-            # Two conditions of one call are irrelevant, and in a long chain of calls most pairs are such.
-            by_calls: dict[frozenset[int], list[bytes]] = {}
-            for text, calls in texts.items():
-                by_calls.setdefault(frozenset(mention.node.id for mention, _ in calls), []).append(text)
-            inside = sum(len(group) ** 2 for of, group in by_calls.items() if len(of) == 1)
-            if len(texts) ** 2 - inside > _MOST_COMPARED**2:
+        for texts in _asked(mentions):
+            pairs = _pairs(texts)
+            if pairs is None:
                 self.reach.too_far(each for given in texts.values() for _, each in given)
                 continue
-            pairs = chain(
-                (pair for one, two in combinations(by_calls.values(), 2) for pair in product(one, two)),
-                (pair for of, group in by_calls.items() if len(of) > 1 for pair in combinations(group, 2)),
-            )
             for one, two in pairs:
                 if exclude(one, two):
                     for first, second in product(texts[one], texts[two]):
                         self._meet_given(function, first, second)
 
-    def _meet_given(self, function: Function, first: tuple[Mention, Reached], second: tuple[Mention, Reached]) -> None:
+    def _meet_given(self, function: Function, first: _ReachedBy, second: _ReachedBy) -> None:
         (one, a), (two, b) = first, second
         if not a.mask & b.mask:
             return
@@ -245,6 +230,39 @@ class _Search:
         first, second = sorted((one.end_byte, two.start_byte))
         barriers = function.source.matched(self.reach.collectives.barriers)
         return bool(barriers) and not barriers.isdisjoint(WORD.findall(function.source.code, first, second))
+
+
+def _asked(mentions: Iterable[Mention]) -> Iterable[dict[bytes, list[_ReachedBy]]]:
+    """Return the conditions of calls, with the calls, of one collective and one operand each.
+
+    Only conditions on the same operands can exclude each other: all pairs of calls would be too many.
+    """
+    asked: dict[tuple[bytes, bytes], dict[bytes, list[_ReachedBy]]] = {}
+    counts: Counter[tuple[bytes, CallPlace]] = Counter()
+    for mention in mentions:
+        sides = {side.condition for side in mention.sides}
+        for each in mention.reached:
+            for text in (each.under | sides) - each.lanes.by - {MORE} if not each.lanes.inside else ():
+                calls = asked.setdefault((each.name, compared(text)[0]), {}).setdefault(text, [])
+                if counts[text, each.place] < _MOST_CALLS:
+                    counts[text, each.place] += 1
+                    calls.append((mention, each))
+    return asked.values()
+
+
+def _pairs(texts: dict[bytes, list[_ReachedBy]]) -> Iterable[tuple[bytes, bytes]] | None:
+    """Return the pairs of conditions of different calls; None if they are too many."""
+    # Two conditions of one call are irrelevant, and in a long chain of calls most pairs are such.
+    by_calls: dict[frozenset[int], list[bytes]] = {}
+    for text, calls in texts.items():
+        by_calls.setdefault(frozenset(mention.node.id for mention, _ in calls), []).append(text)
+    inside = sum(len(group) ** 2 for of, group in by_calls.items() if len(of) == 1)
+    if len(texts) ** 2 - inside > _MOST_COMPARED**2:
+        return None
+    return chain(
+        (pair for one, two in combinations(by_calls.values(), 2) for pair in product(one, two)),
+        (pair for of, group in by_calls.items() if len(of) > 1 for pair in combinations(group, 2)),
+    )
 
 
 def _within(lanes: LaneNaming, side: Side) -> bool:
