@@ -212,8 +212,8 @@ def undo(path: str | Path = ".") -> writing.Written:
     if not roots:
         raise writing.Refused(
             [
-                f"{start}: hipport has changed nothing here that it could undo; `rewrite --out` writes only to the new "
-                "folder, which can be removed"
+                f"{start}: hipport has changed nothing here that it could undo; `rewrite --out` writes only to its new "
+                "folder, which you can remove"
             ]
         )
     if len(roots) > 1:
@@ -245,7 +245,12 @@ def review(
         try:
             originals = writing.originals(root)
         except OSError as error:
-            raise writing.Refused([f"{root}: the originals that hipport saved there are damaged: {error}"]) from error
+            raise writing.Refused(
+                [
+                    f"{root}: the originals that hipport saved there are damaged: {error}; check the source out anew, "
+                    "and rewrite it"
+                ]
+            ) from error
         project = discovery.discover(
             [root], target, exclude=exclude, base=exclude_base, vendored=_markers(), named=_named(rules)
         )

@@ -119,7 +119,9 @@ class CompileOptions:
     def __post_init__(self) -> None:
         unknown = set(self.sanitize) - _SANITIZERS
         if unknown:
-            raise ValueError(f"unknown sanitizer {', '.join(sorted(unknown))}")
+            raise ValueError(
+                f"unknown sanitizer {', '.join(sorted(unknown))}; known are: {', '.join(sorted(_SANITIZERS))}"
+            )
 
 
 @dataclass(frozen=True)

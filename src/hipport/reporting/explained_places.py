@@ -51,7 +51,7 @@ def explain_place(
         set_aside = f"{left.path.as_posix()}: {left.why}"
     lines = source.text.split(source.newline)
     if not 1 <= line <= len(lines):
-        raise ValueError(f"{path.as_posix()} has {len(lines)} lines, and no line {line}")
+        raise ValueError(f"{path.as_posix()} has {len(lines)} lines, and no line {line}; give one that it has")
     start = sum(len(each) + len(source.newline) for each in lines[: line - 1])
     part = Span(start, start + len(lines[line - 1]))
     reported = tuple(
