@@ -508,10 +508,8 @@ def program(
     folders = header_folders(units)
     out = out or builder.kept / "trees" / digest_of(str(project.root), dialect, sorted(map(str, folders)))[:16]
     with locked(out):
-        prepared = prepare(
-            what, out / "tree", dialect, passes=options.passes, folders=folders, given=given, vendored=vendored,
-            exclude=exclude,
-        )  # fmt: skip
+        asked = given or (() if isinstance(what, Project | Ported) else what)
+        prepared = prepare(project, out / "tree", dialect, passes=options.passes, folders=folders, given=asked)
         compiled = builder.compile(units, prepared)
         failed = [message for unit in compiled for message in unit.messages if not unit.ok]
         if any(not unit.ok for unit in compiled):
