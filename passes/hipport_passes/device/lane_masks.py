@@ -225,7 +225,7 @@ def _cut(source: Cpp, project: Project) -> Iterator[Finding]:
     flow = Flow(project, source, Kind(_WIDE, _HANDED, 64))
     cut: dict[Function, list[_Cut]] = {}
     for function in flow.functions:
-        found = list(_places(function, flow))
+        found = list(_narrowed_places(function, flow))
         if found:
             cut[function] = found
     for span, name in made:
@@ -335,7 +335,7 @@ def _reached(function: Function, flow: Flow, cuts: dict[Function, list[_Cut]], s
     return None
 
 
-def _places(function: Function, flow: Flow) -> Iterator[_Cut]:
+def _narrowed_places(function: Function, flow: Flow) -> Iterator[_Cut]:
     """Yield the places where 64 bits are narrowed to 32, with their receivers."""
     code = function.source.code
     for node in nodes(function.body):

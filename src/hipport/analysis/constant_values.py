@@ -208,7 +208,7 @@ def placed(source: Cpp) -> tuple[Placed, ...]:
     return tuple(
         Placed(
             name,
-            tuple(each + b"::" + name for each in _around(source, at)) if classes else (),
+            tuple(each + b"::" + name for each in _scopes_around(source, at)) if classes else (),
             source.trimmed(span),
         )
         for at, name, span in found
@@ -248,7 +248,7 @@ def _returned(source: Cpp, opening: int) -> Iterator[Span]:
         yield source.trimmed(Span(opening + 1, closing))
 
 
-def _around(source: Cpp, offset: int) -> Iterator[bytes]:
+def _scopes_around(source: Cpp, offset: int) -> Iterator[bytes]:
     """Yield the names of the classes, enumerations and namespaces around a place."""
     for head in heads(source, offset) if offset >= 0 else ():
         text = source.code[head.start : head.end]

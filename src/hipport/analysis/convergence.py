@@ -107,7 +107,7 @@ class _Search:
                 for sides, mentions in contexts
                 for mention in mentions
                 for each in mention.reached
-                if not all(_within(each.lanes, side) for side in sides)
+                if not all(_determined_within(each.lanes, side) for side in sides)
             )
             return
         for i, (sides, mentions) in enumerate(contexts):
@@ -176,12 +176,12 @@ class _Search:
     def _meet(self, kind: str, one: Mention, own: Side, two: Mention, other: Side, cause: Cause) -> None:
         others: dict[bytes, list[Reached]] = {}
         for b in two.reached:
-            if not _within(b.lanes, other):
+            if not _determined_within(b.lanes, other):
                 others.setdefault(b.name, []).append(b)
         # Calls without a meeting so far. Once all have one, each call of the first mention needs only one.
         alone = {name: list(calls) for name, calls in others.items()}
         for a in one.reached:
-            if a.name not in others or _within(a.lanes, own):
+            if a.name not in others or _determined_within(a.lanes, own):
                 continue
             # Calls with disjoint masks do not wait for each other.
             first = next((b for b in others[a.name] if a.mask & b.mask), None)
@@ -209,7 +209,7 @@ class _Search:
             if self.reach.collectives.group is not None and self._left_early(function, mention, loop):
                 skips.append(inside)
             for each in mention.reached:
-                if (skips or each.skipped) and not _within(each.lanes, inside):
+                if (skips or each.skipped) and not _determined_within(each.lanes, inside):
                     span = skips[0].statement if skips else (mention.node.start_byte, mention.node.end_byte)
                     self.found.setdefault(each.place, Meeting("turn", each.place, cause=Cause(function, *span)))
 
@@ -265,7 +265,7 @@ def _pairs(texts: dict[bytes, list[_ReachedBy]]) -> Iterable[tuple[bytes, bytes]
     )
 
 
-def _within(lanes: LaneNaming, side: Side) -> bool:
+def _determined_within(lanes: LaneNaming, side: Side) -> bool:
     """Whether the named lanes were determined on that side, or by the condition that leads there."""
     if lanes.inside or any(side.start <= offset < side.end for offset in lanes.found):
         return True

@@ -44,13 +44,13 @@ def nvidia_smi(program: PythonProgram) -> Iterator[Finding]:
         call = _given_to(program, node)
         if call is None or program.copes(call, _ERRORS) or _prepared(program, call):
             continue
-        if _compared(program, call) and not program.insists_on(call):
+        if _only_status_counts(program, call) and not program.insists_on(call):
             continue
         if program.by_notebook(call):
             continue
         name = program.code(call.func)
         if _LOOKS.search(name):
-            if not _asked(program, call):
+            if not _decides_more(program, call):
                 continue
             message = "ROCm has no nvidia-smi; torch.cuda.is_available() reports any GPU"
         elif RUNS.search(name):
@@ -74,7 +74,7 @@ def tools(program: PythonProgram) -> Iterator[Finding]:
         call = _given_to(program, node)
         if call is None or program.by_notebook(call) or not RUNS.search(program.code(call.func)):
             continue
-        if not program.copes(call, _ERRORS) and not _prepared(program, call) and not _compared(program, call):
+        if not program.copes(call, _ERRORS) and not _prepared(program, call) and not _only_status_counts(program, call):
             said.add(found[1])
             yield finding(program, call, "tool", nvidia_tools.told(found[1]))
 
@@ -115,7 +115,7 @@ def _prepared(program: PythonProgram, node: cst.CSTNode) -> bool:
     return False
 
 
-def _asked(program: PythonProgram, call: cst.Call) -> bool:
+def _decides_more(program: PythonProgram, call: cst.Call) -> bool:
     """Return whether a condition tests for the tool, and more depends on it than its run."""
     node: cst.CSTNode = call
     while isinstance(program.parent[node], (cst.Comparison, cst.BooleanOperation, cst.UnaryOperation)):
@@ -126,7 +126,7 @@ def _asked(program: PythonProgram, call: cst.Call) -> bool:
     return node is not call or isinstance(above, cst.Return)
 
 
-def _compared(program: PythonProgram, call: cst.Call) -> bool:
+def _only_status_counts(program: PythonProgram, call: cst.Call) -> bool:
     """Return whether only the exit status matters: `os.system("nvidia-smi") == 0` handles the absence."""
     above = program.parent[call]
     return isinstance(above, cst.Comparison) and not _LOOKS.search(program.code(call.func))
