@@ -90,7 +90,7 @@ def sizes(source: Cpp) -> dict[bytes, set[bytes]]:
 
 
 def _of_functions(source: Cpp) -> dict[tuple[int, int], dict[bytes, set[bytes]]]:
-    """Return a cache of `_declared_sizes` by the places of functions, so that it is computed once for all their methods."""
+    """Return a cache of `_declared_sizes` by the places of functions, computed once for all their methods."""
     return {}
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
 import libcst as cst
 
 from hipport.core.edits import Edit
 from hipport.core.finding import Finding
+from hipport.core.tables import load, one_of
 from hipport.syntax.holes import HOLE
 from hipport_passes.build_files import nvidia_tools
 from hipport_passes.python.python_gates import PRODUCT
@@ -18,10 +20,7 @@ from hipport_passes.python.runtime.program import PythonProgram, finding
 
 _NVIDIA_SMI = re.compile(r"(?:.*[/\\\s;&|(])?nvidia-smi(?:\.exe)?(?:\s.*|\s*[;&|)].*)?", re.DOTALL)
 #: Functions that run a command.
-RUNS = re.compile(
-    r"(?i)(?:^|[._])(?:check_output|check_call|run\w*|call|popen|system|getoutput|getstatusoutput|exec\w*|\w*command|\w*cmd|"
-    r"shell|sh|create_subprocess_(?:exec|shell))$"
-)
+RUNS = re.compile(rf"(?i)(?:^|[._]){one_of(load(Path(__file__).with_suffix('.toml'))['words']['runs'])}$")
 _LOOKS = re.compile(r"(?:^|[._])(?:which|find_executable)$")
 # An architecture of NVIDIA's by its number, in a string of its own: of pieces of `sm_80`.
 # What an expression has between it and its statement.
