@@ -123,7 +123,7 @@ class Origins:
         return [self.program.code(base.value) for base in owner.bases] if owner is not None else []
 
     def reads(self, node: cst.BaseExpression) -> list[cst.Name | cst.Attribute | cst.Subscript]:
-        """Return where what is read is the value at `node`, and nothing else."""
+        """Return the reads that give the value at `node` and no other."""
         return self._reads.get(node, [])
 
     @cached_property
@@ -252,7 +252,7 @@ class Origins:
         return line
 
     def _last(self, name: cst.Name, bound: _Bound) -> list[Binding]:
-        """Leave out what is overwritten where a name is given values one after the other: `c = f()`, `c = c[0]`."""
+        """Leave out overwritten values of a name that is assigned several times in order: `c = f()`, `c = c[0]`."""
         program = self.program
         if bound.block is None:
             return bound.bindings

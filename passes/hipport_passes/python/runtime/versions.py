@@ -161,7 +161,7 @@ def _passed_on(program: PythonProgram, node: cst.BaseExpression) -> Iterator[cst
 
 
 def _read_elsewhere(program: PythonProgram, node: cst.BaseExpression) -> list[cst.Name | cst.Attribute | cst.Subscript]:
-    """Return where what is read is the value at `node`, and nothing else: of a tuple, or an attribute of a class."""
+    """Return the reads that give the value at `node` and no other, also from a tuple or an attribute of a class."""
     return program.source.fact(origins).reads(node)
 
 
