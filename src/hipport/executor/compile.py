@@ -96,12 +96,12 @@ _SANITIZERS = frozenset(("address", "bounds", "undefined", "thread"))
 class CompileOptions:
     """Options of a compilation. `env` is the environment, with PATH and HOME.
 
-    `optimize` is the level for kernels (None: the one of OPTIMIZE for the compiler); `sanitize` has any of `address`, `undefined`, `bounds`, and `thread`, for
-    races; `indices` reports array indices outside the array's type, and continues. `flags` are additional ones for
-    every unit. `precompile` compiles the executor's headers once, after a few units have used them. `jobs` is the
-    number of concurrent compilers (None: the number of processors), `timeout` the limit for each in seconds. `compiler`
-    is a given one; else g++ or clang++ is searched. `passes` are run on the sources before the executor's own, such as
-    the one that turns inline PTX into C++.
+    `optimize` is the level for kernels (None: the one of OPTIMIZE for the compiler); `sanitize` has any of `address`,
+    `undefined`, `bounds`, and `thread`, for races; `indices` reports array indices outside the array's type, and
+    continues. `flags` are additional ones for every unit. `precompile` compiles the executor's headers once, after a
+    few units have used them. `jobs` is the number of concurrent compilers (None: the number of processors), `timeout`
+    the limit for each in seconds. `compiler` is a given one; else g++ or clang++ is searched. `passes` are run on the
+    sources before the executor's own, such as the one that turns inline PTX into C++.
     """
 
     env: Mapping[str, str]
