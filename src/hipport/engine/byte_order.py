@@ -13,10 +13,9 @@ from pathlib import PurePath
 from typing import TypeVar
 
 from hipport.core.edits import Edit, Span
+from hipport.core.source import BYTE_ORDER_MARK as MARK
 from hipport.core.source import Source
 from hipport.program.project import Project
-
-MARK = b"\xef\xbb\xbf"
 
 SourceT = TypeVar("SourceT", bound=Source)
 

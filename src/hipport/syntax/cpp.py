@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 from hipport.core.edits import Edit, Span
 from hipport.core.group import Group
 from hipport.core.source import ANY_LINE_END, Source
-from hipport.syntax.lexing import BOM, first_on_line, lex, lexed_apart
+from hipport.syntax.lexing import first_on_line, lex, lexed_apart
 from hipport.syntax.own_guards import MARK
 from hipport.syntax.parsing import parsed_tree
 from hipport.syntax.preprocessor import (
@@ -249,7 +249,7 @@ class Cpp(CppText):
         around = self.directive(start)
         if around is not None and around.start < start:
             start = self._line_start(around.start)
-        return start or (len(BOM) if self.text.startswith(BOM) else 0)
+        return start or self.beginning
 
     @cached_property
     def cuda_only(self) -> tuple[Span, ...]:

@@ -7,6 +7,7 @@ import re
 from functools import lru_cache
 
 from hipport.core.edits import Span
+from hipport.core.source import BYTE_ORDER_MARK
 
 # A backslash at the end of a line joins it to the next one before any other lexing: also in comments, also after
 # another backslash, and (gcc, clang) also with white space after it.
@@ -37,7 +38,6 @@ _TESTED_PATH = re.compile(rb"\b__has_include(?:_next)?[ \t]*\([ \t]*<([^>\r\n]*)
 _PROSE = re.compile(rb"(?:[^\\\r\n/]|/(?![/*])|%s|\\)*" % SPLICE)
 # Everything but the two bytes that end lines becomes a space.
 _BLANK = bytes(byte if byte in b"\r\n" else 0x20 for byte in range(256))
-BOM = b"\xef\xbb\xbf"
 # The start and end of comments, literals, directives and lines, and names that decide how the following text is lexed.
 _LEXICAL = re.compile(
     rb"[\"'/\\#\r\n]|\b(?:include|include_next|import|error|warning|__has_include|__has_include_next)\b"
@@ -48,7 +48,7 @@ SPLICED_BEFORE = re.compile(SPLICE + rb"\Z")
 
 def lex(text: bytes) -> tuple[bytes, tuple[Span, ...]]:  # noqa: C901  # one loop over tokens, which calls would slow
     """Return the code of a text, as `Cpp.code` has it, and the comments that reach over the end of a line."""
-    code = bytearray(b"   " + text[3:] if text.startswith(BOM) else text)
+    code = bytearray(b"   " + text[3:] if text.startswith(BYTE_ORDER_MARK) else text)
     long: list[Span] = []
     endless: set[bytes] = set()  # delimiters of raw strings that have no end from here on
     search = _LEAD.search
