@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
@@ -383,7 +383,18 @@ class Cpp(CppText):
         """
         if self.errors or not self.balanced:
             return True
-        return any(self.directive(match.start()) is None for match in re.finditer(rb"#", self.code))
+        return bool(self._stray_signs)
+
+    @cached_property
+    def _stray_signs(self) -> tuple[int, ...]:
+        """The number signs outside of directives: in prose between `#if 0` and `#endif`, or in no program at all."""
+        signs = (match.start() for match in re.finditer(rb"#", self.code))
+        return tuple(sign for sign in signs if self.directive(sign) is None)
+
+    def _frees_a_sign(self, edit: Edit) -> bool:
+        """Whether `edit` changes what is before a stray number sign on its line, which may begin a directive then."""
+        i = bisect_left(self._stray_signs, edit.span.end)
+        return i < len(self._stray_signs) and self.line_start(self._stray_signs[i]) <= edit.span.end
 
     @cached_property
     def balanced(self) -> bool:
@@ -391,7 +402,7 @@ class Cpp(CppText):
         return not _open(self.code)
 
     def reads_alike(self, result: Source) -> bool:
-        """Say whether the code outside the edits of `result` is the same as before."""
+        """Say whether the code outside the edits of `result` is the same as before, with the same directives."""
         if not isinstance(result, Cpp) or result.before is not self:
             return True
         before, after = self.code, result.code
@@ -400,9 +411,16 @@ class Cpp(CppText):
             start = edit.span.start
             if before[done:start] != after[done + shift : start + shift]:
                 return False
+            if self._directives_in(done, start) != result._directives_in(done + shift, start + shift):
+                return False
             done = edit.span.end
             shift += len(edit.new) - len(edit.span)
         return True
+
+    def _directives_in(self, start: int, end: int) -> list[int]:
+        """Return where directives begin between two places, counted from the first."""
+        starts = self._directive_starts
+        return [at - start for at in starts[bisect_left(starts, start) : bisect_left(starts, end)]]
 
     def harmless(self, edit: Edit) -> bool:
         """An identifier replaced by an identifier, or a path by a path, gives the parser the same tree.
@@ -412,6 +430,8 @@ class Cpp(CppText):
         condition of an `#if` is not part of the program's syntax, but a parser that was lost before it finds other
         errors behind it.
         """
+        if self._frees_a_sign(edit):
+            return False
         old = self[edit.span]
         if self._in_condition(edit.span) and (
             _IN_CONDITION.fullmatch(edit.new) if not old else self.same_shape([edit])
@@ -443,6 +463,8 @@ class Cpp(CppText):
 
         Such lines are includes, and conditions that begin and end around lines with balanced brackets.
         """
+        if any(self._frees_a_sign(edit) for edit in edits):
+            return False
         ordered = []
         opened: list[int] = []
         for edit in sorted(edits, key=lambda edit: edit.span):

@@ -137,12 +137,18 @@ def _found(source: Cpp, project: Project) -> Iterator[Finding]:
             more = f" (and {others} more of {all_of})" if others else ""
             here = yield from _mapped(source, project, include, row, seen, more)
         if here and not within(start, source.conditional):
-            seen.add(here)
+            seen.add(_as_in_table(here))
     yield from _default_stream(source)
     yield from _named_by_macros(source, project)
     yield from _asked_for(source, project)
     yield from transitive(source, project)
     yield from brought(source, project)
+
+
+def _as_in_table(path: str) -> str:
+    """Return the path of an include as the table has it: of hipport's headers without the way to their folder."""
+    folder, _, name = path.rpartition("/")
+    return f"{FOLDER}/{name}" if f"/{folder}".endswith(f"/{FOLDER}") else path
 
 
 def _marked_beside(source: Cpp, findings: list[Finding]) -> list[Finding]:

@@ -101,7 +101,11 @@ class _Reaching:
             waiting = [
                 each.path
                 for each in self._files
-                if any(include.path.startswith(begins) for include in self._counting(each, certain))
+                if any(
+                    # What the header becomes: libcu++'s are the C++ library's, which include less.
+                    _paths(each, self._project, include)[-1].startswith(begins)
+                    for include in self._counting(each, certain)
+                )
             ]
             found = self._found[key] = set(waiting)
             while waiting:
