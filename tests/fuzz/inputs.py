@@ -124,6 +124,11 @@ _FORMS: dict[str, tuple[tuple[bytes, ...], tuple[bytes, ...]]] = {
 _DECLARATION_END = re.compile(rb"^\};?[ \t]*\r?\n", re.MULTILINE)
 _TOKEN = re.compile(rb"[A-Za-z_][\w]*|\d+|[ \t]+|\r?\n|[^\w\s]")
 
+# A name with brackets behind it, once nested: a call, an index, a member of either.
+_EXPRESSION = re.compile(
+    rb"(?:\w+(?:::|\.|->))*\w+[(\[{](?P<within>(?:[^()\[\]{}\n]|[(\[{][^()\[\]{}\n]*[)\]}])*)[)\]}](?:(?:\.|->)\w+)*"
+)
+
 #: Text that breaks programs which read text.
 ODD = (
     *rb"""' " ` \"\"\" R"( ( ) { } [ ] < > # // /* */ ; : , $ ${ $( $< @ % = == && | ! ? <<EOF lambda:""".split(),
@@ -269,11 +274,13 @@ def _damaged(chance: Chance, kind: str, text: bytes) -> bytes:
     """Change a file in a few places."""
     own = seeds()[kind]
     for _ in range(chance.number(0, 4)):
-        how = chance.number(0, 9)
+        how = chance.number(0, 10)
         if how == 0:
             text = _spelled(chance, kind, text)
         elif how == 1:
             text = _within(chance, kind, text)
+        elif how == 2:
+            text = _nested(chance, text)
         else:
             # Occasionally of another kind of file.
             other = seeds()[chance.choice(_KINDS)] if chance.number(0, 15) == 0 else own
@@ -337,6 +344,18 @@ def _within(chance: Chance, kind: str, text: bytes) -> bytes:
     deeper = b"".join(b"    " + line for line in lines[start:end])
     around = chance.choice(_FORMS[kind][1]).replace(b"%i", deeper).replace(b"%s", some)
     return b"".join([*lines[:start], around, *lines[end:]])
+
+
+def _nested(chance: Chance, text: bytes) -> bytes:
+    """Put an expression with brackets, such as a call, inside the brackets of another: edits of both may overlap."""
+    expressions = list(_EXPRESSION.finditer(text))
+    if not expressions:
+        return text
+    inner: bytes = chance.choice(expressions).group()
+    outer: re.Match[bytes] = chance.choice(expressions)
+    start, end = outer.span("within")
+    kept = text[start:end] if chance.number(0, 1) else b""
+    return text[:start] + inner + (b", " if kept else b"") + kept + text[end:]
 
 
 def _changed(chance: Chance, own: Seeds, text: bytes) -> bytes:

@@ -110,8 +110,11 @@ class Source(Facts):
 
     @property
     def beginning(self) -> int:
-        """The offset of the first line: behind a byte-order mark."""
-        return len(BYTE_ORDER_MARK) if self.text.startswith(BYTE_ORDER_MARK) else 0
+        """The offset of the first line: behind a byte-order mark, or several, which joined files may have."""
+        at = 0
+        while self.text.startswith(BYTE_ORDER_MARK, at):
+            at += len(BYTE_ORDER_MARK)
+        return at
 
     @property
     def first(self) -> Source:

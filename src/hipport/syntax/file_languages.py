@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path, PurePath, PurePosixPath
 
-from hipport.core.source import BYTE_ORDER_MARK, Source
+from hipport.core.source import Source
 from hipport.core.tables import load, one_of
 from hipport.syntax.cmake_script import CMake
 from hipport.syntax.cpp import UNITS, Cpp
@@ -198,7 +198,7 @@ def is_of_gpus(typed: Source, text: bytes, named: Callable[[bytes], bool] | None
     """
     if isinstance(typed, Python):
         return _PYTHON.search(text) is not None
-    text = text.removeprefix(BYTE_ORDER_MARK)
+    text = text[typed.beginning :]
     if isinstance(typed, (Workflow, Compose, Devcontainer)) and not _RUNS.search(text):
         return False
     if type(typed) in _SAYS and not _SAYS[type(typed)].search(text):
