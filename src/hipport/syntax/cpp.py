@@ -44,8 +44,8 @@ _INCLUDE_LINES = re.compile(
 _INCLUDED = re.compile(rb"([<\"])([^<>\"\r\n]+)([>\"])(%b)?" % re.escape(MARK))
 #: Suffixes of translation units.
 UNITS = frozenset(".cu .hip .c .cc .cpp .cxx .c++".split())
-#: An include of a HIP header that hipport wrote into a CUDA file.
-MARKED_INCLUDE = re.compile(rb"include[ \t]*<[^<>\r\n]+>[ \t]*/\*[ \t]*hipport[ \t]*\*/")
+# An include of a HIP header that hipport wrote into a CUDA file.
+_MARKED_INCLUDE = re.compile(rb"include[ \t]*<[^<>\r\n]+>[ \t]*/\*[ \t]*hipport[ \t]*\*/")
 # Neither blanks nor digits at its ends, which could join with the text beside it.
 _ENDED = re.compile(rb"/\*.*\*/", re.DOTALL)
 _TOUCHY = bytes(byte >= 0x80 or chr(byte) in "\"'/*\\#" or chr(byte).isalnum() or byte == 0x5F for byte in range(256))
@@ -307,7 +307,16 @@ class Cpp(CppText):
     @cached_property
     def ported_before(self) -> bool:
         """Whether hipport put a HIP header into the file, in an earlier run or in this one."""
-        return MARKED_INCLUDE.search(self.text) is not None
+        return self.marked_include is not None
+
+    @cached_property
+    def marked_include(self) -> re.Match[bytes] | None:
+        """The first include with hipport's mark, from its word on; a comment may quote one."""
+        for match in _MARKED_INCLUDE.finditer(self.text):
+            directive = self.directive(match.start()) if self.code.startswith(b"include", match.start()) else None
+            if directive is not None and not self.code[directive.start : match.start()].strip(b"# \t"):
+                return match
+        return None
 
     @cached_property
     def begun_as_hip(self) -> bool:
