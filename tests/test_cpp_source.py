@@ -716,3 +716,19 @@ def test_what_the_grammar_knows_is_read_as_it_is_written(declaration: bytes) -> 
     assert not source.tree.root_node.has_error
     kinds = [each.type for each in function.body.named_children]
     assert kinds == ["preproc_def" if b"#" in declaration else "declaration", "expression_statement"]
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        (b"/*\n*/ #if 1\n#endif\n", [b"#if 1", b"#endif"]),
+        (b"/*\n*/ /* a\n b */ #if 1\n", [b"#if 1"]),
+        (b"#define A /*\n*/ 1\n#endif\n", [b"#define A /*\n*/ 1", b"#endif"]),
+        # A comment is a blank: the line goes on behind it.
+        (b"x; /*\n*/ #if 1\n", []),
+        (b"x; /*\n*/ /*\n*/ #if 1\n/*\n*/ #endif\n", [b"#endif"]),
+    ],
+)
+def test_a_line_goes_on_behind_a_comment_that_ends_on_another(text: bytes, found: list[bytes]) -> None:
+    each = Cuda(PurePosixPath("a.cu"), text)
+    assert [each[span] for span in each.directives] == found

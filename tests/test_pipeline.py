@@ -423,3 +423,25 @@ def test_hundreds_of_levels_are_no_failure(before: str, between: str) -> None:
     text = f"__global__ void k(int* p, int n) {{\n  __shared__ int s[64];\n  s[threadIdx.x] = n;\n  {body}\n}}\n"
     ported = hipport.rewrite({"k.cu": text.encode()})
     assert [each for each in ported.reported if each.rule.endswith("/failed")] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "old", "new"),
+    [
+        (b"first #if\n", b"first", b"  "),
+        (b"first /*\n*/ #if\n", b"first", b""),
+        (b"/*\n*/ first /*\n*/ /*\n*/ #if\n", b"first", b""),
+        (b"}#if\nint first;\n", b"}", b"}\n"),
+    ],
+)
+def test_edits_that_make_a_directive_of_a_stray_number_sign_are_dropped(text: bytes, old: bytes, new: bytes) -> None:
+    ported = run(Project((source(text),)), (replacing(old, new),))
+    assert [each.outcome for each in ported.reported] == [Outcome.DROPPED]
+    assert ported.project.sources[0].text == text
+
+
+def test_edits_beside_prose_with_number_signs_are_made() -> None:
+    text = b"#if 0\nsee item #3 of first\n#endif\nint first;\nint second; // #4\n"
+    for old in (b"int first", b"int second", b"of first"):
+        ported = run(Project((source(text),)), (replacing(old, b"int other"),))
+        assert [each.outcome for each in ported.reported] == [Outcome.APPLIED]

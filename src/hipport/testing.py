@@ -35,8 +35,8 @@ from hipport.analysis.functions import function_at
 from hipport.core.edits import Span
 from hipport.core.finding import Certainty
 from hipport.core.proof import missing, without_reason
+from hipport.core.source import BYTE_ORDER_MARK as MARK
 from hipport.core.source import Source
-from hipport.engine.byte_order import MARK
 from hipport.engine.outcomes import Outcome, Ported, Reported
 from hipport.engine.pipeline import Pass, run
 from hipport.program.project import Project, Skipped, Target

@@ -9,6 +9,7 @@ Each process has a seed of its own: N, N + 1, and so on. With the same seed a pr
 from __future__ import annotations
 
 import argparse
+import gc
 import multiprocessing
 import os
 import re
@@ -29,6 +30,8 @@ from hipport import Target
 _TOGETHER = 16
 #: The CPU seconds that a small input may take, and the limit for any input.
 _SLOW, _ENDLESS = 5, 60
+#: So many new objects trigger Python's garbage collector.
+_COLLECTED = 200_000
 #: Seconds between two lines of progress.
 _TOLD = 30
 
@@ -110,6 +113,8 @@ def work(number: int, until: float, found: Path, tried: Any, known: Any, places:
     """Try inputs until the time is over, and count them, and the breaks of each kind."""
     signal.signal(signal.SIGVTALRM, _end)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    # Most objects of a run die together: looking for cycles among them more often only costs time.
+    gc.set_threshold(_COLLECTED, 20, 20)
     chance = Random(number)
     own = 0
     while time.time() < until:

@@ -13,6 +13,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
+from hipport_passes.names.headers.header_tables import table
+
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 CORPUS = Path(__file__).parent / "corpus"
 
@@ -124,6 +126,11 @@ _FORMS: dict[str, tuple[tuple[bytes, ...], tuple[bytes, ...]]] = {
 _DECLARATION_END = re.compile(rb"^\};?[ \t]*\r?\n", re.MULTILINE)
 _TOKEN = re.compile(rb"[A-Za-z_][\w]*|\d+|[ \t]+|\r?\n|[^\w\s]")
 
+# A name with brackets behind it, once nested: a call, an index, a member of either.
+_EXPRESSION = re.compile(
+    rb"(?:\w+(?:::|\.|->))*\w+[(\[{](?P<within>(?:[^()\[\]{}\n]|[(\[{][^()\[\]{}\n]*[)\]}])*)[)\]}](?:(?:\.|->)\w+)*"
+)
+
 #: Text that breaks programs which read text.
 ODD = (
     *rb"""' " ` \"\"\" R"( ( ) { } [ ] < > # // /* */ ; : , $ ${ $( $< @ % = == && | ! ? <<EOF lambda:""".split(),
@@ -232,6 +239,8 @@ def tree(chance: Chance) -> dict[str, bytes]:
     if several < 8:
         kind, text = chance.choice(chance.choice(_by_pass()))
         return {chance.choice(_names(kind)): _damaged(chance, kind, text)}
+    if several == 8:
+        return _with_headers(chance)
     kinds = [chance.choice(_KINDS)]
     if chance.number(0, 7) == 0:
         kinds += [chance.choice(_KINDS) for _ in range(chance.number(1, 3))]
@@ -249,6 +258,29 @@ def _program(chance: Chance) -> dict[str, bytes]:
     files = chance.choice(programs())
     number = chance.number(0, len(files) - 1)
     return {path: _damaged(chance, kind, text) if i == number else text for i, (path, kind, text) in enumerate(files)}
+
+
+@cache
+def _headers() -> tuple[bytes, ...]:
+    """Return the headers that hipport knows, of CUDA and of HIP: the fixtures have few of them."""
+    rows = table().rows
+    return tuple(sorted({each.encode() for each in (*rows, *(row.hip for row in rows.values())) if each}))
+
+
+def _with_headers(chance: Chance) -> dict[str, bytes]:
+    """Make a file with headers of CUDA, before and between code: what they bring is not what HIP's bring."""
+    kind = chance.choice((".cu", ".cpp", ".h", ".cuh"))
+    pieces: list[bytes] = []
+    for _ in range(chance.number(1, 3)):
+        around = chance.choice((b"%s", b"%s", b"#ifdef __CUDACC__\n%s#endif\n", b"static int d() { return 0; }\n%s"))
+        pieces.append(around % b"#include <%s>\n" % chance.choice(_headers()))
+    for _ in range(chance.number(1, 4)):
+        lines = chance.choice(seeds()[kind].files)
+        start = chance.number(0, max(0, len(lines) - 1))
+        pieces += lines[start : start + chance.number(1, 5)]
+    if chance.number(0, 3) == 0:
+        return {"a.cpp": b'#include "include/a.h"\n', "include/a.h": b"".join(pieces)}
+    return {chance.choice(_names(kind)): _damaged(chance, kind, b"".join(pieces))}
 
 
 def _divided(chance: Chance) -> dict[str, bytes]:
@@ -269,11 +301,13 @@ def _damaged(chance: Chance, kind: str, text: bytes) -> bytes:
     """Change a file in a few places."""
     own = seeds()[kind]
     for _ in range(chance.number(0, 4)):
-        how = chance.number(0, 9)
+        how = chance.number(0, 10)
         if how == 0:
             text = _spelled(chance, kind, text)
         elif how == 1:
             text = _within(chance, kind, text)
+        elif how == 2:
+            text = _nested(chance, text)
         else:
             # Occasionally of another kind of file.
             other = seeds()[chance.choice(_KINDS)] if chance.number(0, 15) == 0 else own
@@ -337,6 +371,18 @@ def _within(chance: Chance, kind: str, text: bytes) -> bytes:
     deeper = b"".join(b"    " + line for line in lines[start:end])
     around = chance.choice(_FORMS[kind][1]).replace(b"%i", deeper).replace(b"%s", some)
     return b"".join([*lines[:start], around, *lines[end:]])
+
+
+def _nested(chance: Chance, text: bytes) -> bytes:
+    """Put an expression with brackets, such as a call, inside the brackets of another: edits of both may overlap."""
+    expressions = list(_EXPRESSION.finditer(text))
+    if not expressions:
+        return text
+    inner: bytes = chance.choice(expressions).group()
+    outer: re.Match[bytes] = chance.choice(expressions)
+    start, end = outer.span("within")
+    kept = text[start:end] if chance.number(0, 1) else b""
+    return text[:start] + inner + (b", " if kept else b"") + kept + text[end:]
 
 
 def _changed(chance: Chance, own: Seeds, text: bytes) -> bytes:

@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 from hipport import Target, rewrite
 from hipport.core.edits import Conflict, NewFile, Span
+from hipport.core.source import BYTE_ORDER_MARK as MARK
 from hipport.core.source import Source
-from hipport.engine.byte_order import MARK
 from hipport.engine.outcomes import Outcome, Ported
 from hipport.syntax import own_guards
 from hipport.syntax.cmake_script import CMake

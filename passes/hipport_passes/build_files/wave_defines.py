@@ -37,6 +37,7 @@ from hipport_passes.device.waves.split_sizes import counted_by
 _SCRIPTS = (CMake, Makefile, Python, Shell, Dockerfile, Toml)
 #: What a number is for CUDA where it is this for 64 lanes.
 _OF_CUDA = {64: 32, 63: 31, 6: 5, 32: 16}
+_LANES = re.compile(rb"(?<![\w.-])(?:%s)\b" % b"|".join(b"%d" % lanes for lanes in _OF_CUDA))
 # `-DLANES=64`, `LANES=64`; `("LANES", "64")`, `{"LANES": 64}`; `set(LANES 64)`; `f"-DLANES={64 if hip else 32}"`
 _DEFINED = re.compile(
     rb"(?:(?<!\w)-D[ \t]*|(?<![\w$]))(?P<name>(?!int\b)[A-Za-z_]\w{2,})"
@@ -52,7 +53,7 @@ _COMMENT = re.compile(rb"^[^\"'\n]*?#")
 
 def find(source: Source, project: Project) -> Iterator[Finding]:
     """Yield a finding for each such number in a script."""
-    if not isinstance(source, _SCRIPTS):
+    if not isinstance(source, _SCRIPTS) or not _LANES.search(source.text):
         return
     project = near(project, source)
     words = project.fact(_words)

@@ -123,8 +123,15 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
     """Yield a finding per `warpSize` that is CUDA's."""
     found = [*_found(source, project)]
     # A query of a device is replaced as a whole: `props[threadIdx.x / warpSize].warpSize`.
-    whole = tuple(sorted(e.span for each in found if each.kind in _WHOLE for e in each.edits if len(e.span)))
-    yield from (each for each in found if each.kind in _WHOLE or not within(each.span.start, whole))
+    whole = {e.span for each in found if each.kind in _WHOLE for e in each.edits if len(e.span)}
+    outer = tuple(sorted(span for span in whole if not any(_is_part(span, other) for other in whole)))
+    yield from (
+        each for each in found if not within(each.span.start, outer) or any(edit.span in outer for edit in each.edits)
+    )
+
+
+def _is_part(span: Span, other: Span) -> bool:
+    return other.start <= span.start and span.end <= other.end and span != other
 
 
 def _found(source: Cpp, project: Project) -> Iterator[Finding]:

@@ -27,7 +27,7 @@ def find(source: Python, project: Project) -> Iterator[Finding]:
     """Yield a finding per name that is used, and that nothing imports or sets."""
     text = source.text
     named = [name for name in _FROM if (b"torch.version.hip" if name == "torch" else name.encode()) in text]
-    if not named or source.module is None or text.startswith(b"\xef\xbb\xbf"):
+    if not named or source.module is None:
         return
     try:
         with warnings.catch_warnings():

@@ -24,6 +24,9 @@ from hipport.core.facts import Facts
 from hipport.core.finding import Certainty, Finding
 from hipport.core.group import Group
 
+#: The byte-order mark that a file may begin with. It belongs to no line, and readers skip it.
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
 _LINE_END = re.compile(rb"\r?\n")
 #: The end of a line, where a lone carriage return ends one too.
 ANY_LINE_END = re.compile(rb"\r\n|\n|\r")
@@ -104,6 +107,14 @@ class Source(Facts):
             return self
         pieces.append(self.text[done:])
         return replace(self, text=b"".join(pieces), before=self, edits=tuple(ordered))
+
+    @property
+    def beginning(self) -> int:
+        """The offset of the first line: behind a byte-order mark, or several, which joined files may have."""
+        at = 0
+        while self.text.startswith(BYTE_ORDER_MARK, at):
+            at += len(BYTE_ORDER_MARK)
+        return at
 
     @property
     def first(self) -> Source:

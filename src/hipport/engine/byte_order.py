@@ -13,40 +13,39 @@ from pathlib import PurePath
 from typing import TypeVar
 
 from hipport.core.edits import Edit, Span
+from hipport.core.source import BYTE_ORDER_MARK as MARK
 from hipport.core.source import Source
 from hipport.program.project import Project
-
-MARK = b"\xef\xbb\xbf"
 
 SourceT = TypeVar("SourceT", bound=Source)
 
 
 def bare(project: Project) -> Project:
     """Return the project with the byte-order mark of each file removed."""
-    return project.replacing({path: replace(each, text=each.text[len(MARK) :]) for path, each in _marked(project)})
+    return project.replacing({path: replace(each, text=each.text[each.beginning :]) for path, each in _marked(project)})
 
 
 def restored(bare: Project, before: Project) -> Project:
     """Return the result of passes on `bare`, with the same edits and the byte-order marks that files had `before`."""
-    return bare.replacing({path: _behind_mark(bare.by_path[path]) for path, _ in _marked(before)})
+    return bare.replacing({path: _behind_mark(bare.by_path[path], each.beginning) for path, each in _marked(before)})
 
 
-def moved(span: Span) -> Span:
-    """Return the place in the file of a span in the text without its mark."""
-    return Span(span.start + len(MARK), span.end + len(MARK))
+def moved(span: Span, mark: int) -> Span:
+    """Return the place in the file of a span in the text without its mark, which has that length."""
+    return Span(span.start + mark, span.end + mark)
 
 
 def _marked(project: Project) -> Sequence[tuple[PurePath, Source]]:
-    return [(each.path, each) for each in project.sources if each.text.startswith(MARK)]
+    return [(each.path, each) for each in project.sources if each.beginning]
 
 
-def _behind_mark(source: SourceT) -> SourceT:
+def _behind_mark(source: SourceT, length: int) -> SourceT:
     steps: list[Source] = []
     step: Source = source
     while step.before is not None:
         steps.append(step)
         step = step.before
-    result = replace(source, text=MARK + step.text, before=None, edits=())
+    result = replace(source, text=MARK * (length // len(MARK)) + step.text, before=None, edits=())
     for each in reversed(steps):
-        result = result.apply(Edit(moved(edit.span), edit.new, edit.on_top) for edit in each.edits)
+        result = result.apply(Edit(moved(edit.span, length), edit.new, edit.on_top) for edit in each.edits)
     return result

@@ -7,7 +7,7 @@ import re
 
 from hipport.core.edits import Span
 from hipport.core.finding import Certainty, Finding
-from hipport.core.source import Source
+from hipport.core.source import BYTE_ORDER_MARK, Source
 
 _IGNORE = re.compile(rb"(?://|/\*|#)[^\r\n]*?\bhipport:[ \t]*ignore\b(?:\[([^\]\r\n]*)\])?[ \t]*([^\r\n]*)")
 
@@ -51,7 +51,7 @@ def _note(source: Source, number: int) -> re.Match[bytes] | None:
 def _alone(source: Source, match: re.Match[bytes]) -> bool:
     """Whether a comment stands alone on its line."""
     start = source.text.rfind(b"\n", 0, match.start()) + 1
-    code_before = source.text[start : match.start()].strip(b" \t\xef\xbb\xbf")
+    code_before = source.text[start : match.start()].strip(b" \t" + BYTE_ORDER_MARK)
     code_behind = match.group().startswith(b"/*") and match.group().partition(b"*/")[2].strip()
     return not code_before and not code_behind
 

@@ -578,9 +578,9 @@ def _reported(each: Pass[Any], source: Source, finding: Finding, outcome: Outcom
 
 def _in_file(reported: Reported, source: Source) -> Reported:
     """Return a finding of a file without its byte-order mark at its place in the file as it was read."""
-    if not source.text.startswith(byte_order.MARK) or reported.outcome is Outcome.FAILED:
+    if not source.beginning or reported.outcome is Outcome.FAILED:
         return reported
-    span = byte_order.moved(reported.span)
+    span = byte_order.moved(reported.span, source.beginning)
     line, column = source.position(span.start)
     return replace(reported, span=span, line=line, column=column)
 

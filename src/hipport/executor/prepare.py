@@ -19,7 +19,7 @@ from hipport.core import reading
 from hipport.core.edits import Edit, NewFile, Span
 from hipport.core.finding import Finding
 from hipport.core.placing import walk
-from hipport.core.source import Source
+from hipport.core.source import BYTE_ORDER_MARK, Source
 from hipport.engine.outcomes import Outcome, Ported, Reported
 from hipport.engine.pipeline import Pass
 from hipport.executor import ballots, device_assembly, hip_lacks, launches, loops, shared, sides
@@ -215,7 +215,7 @@ def _reported(each: Pass[Any], file: Source, finding: Finding, outcome: Outcome)
 
 def _with_lines(file: Source, given: Source, path: Path) -> bytes:
     """Return the text with `#line` at the top, and wherever the line number differs from the user's."""
-    text = file.text.removeprefix(b"\xef\xbb\xbf")
+    text = file.text.removeprefix(BYTE_ORDER_MARK)
     name = str(path).replace("\\", "\\\\").replace('"', '\\"')
     top = f'#line 1 "{name}"\n'.encode("utf-8", "surrogateescape")
     if isinstance(file, Cpp) and file.text.count(b"\n") == file.first.text.count(b"\n"):
@@ -230,7 +230,7 @@ def _with_lines(file: Source, given: Source, path: Path) -> bytes:
         if number != expected and _may_break(file, offset):
             pieces.append(f"#line {number}\n".encode())
             expected = number
-        pieces.append(line.removeprefix(b"\xef\xbb\xbf") if not offset else line)
+        pieces.append(line.removeprefix(BYTE_ORDER_MARK) if not offset else line)
         expected += 1
     return b"".join(pieces)
 

@@ -148,11 +148,17 @@ def with_included_headers(file: NewFile) -> tuple[NewFile, ...]:
     found = {file.path.name: file}
     waiting = [file]
     while waiting:
-        for name in re.findall(r'^#include "(\w+\.h)"', waiting.pop().text.decode(), re.MULTILINE):
+        for name in _own_includes(waiting.pop().text):
             if name not in found:
                 found[name] = NewFile(file.path.parent / name, text(name))
                 waiting.append(found[name])
     return tuple(found.values())
+
+
+@cache
+def _own_includes(header: bytes) -> tuple[str, ...]:
+    """Return the headers beside it that one of hipport's includes."""
+    return tuple(re.findall(r'^#include "(\w+\.h)"', header.decode(), re.MULTILINE))
 
 
 def without(text: bytes) -> bytes:

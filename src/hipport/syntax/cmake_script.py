@@ -34,8 +34,6 @@ _TOKEN = re.compile(
 )
 _NAME = re.compile(rb"[A-Za-z_][A-Za-z0-9_]*")
 _REFERENCE = re.compile(rb"\$(?P<of>|ENV|CACHE)\{(?P<name>[A-Za-z0-9/_.+-]*)\}")
-_MARK = b"\xef\xbb\xbf"
-
 # The command that ends a block, and those that begin another part of it.
 _ENDS = {"if": "endif", "foreach": "endforeach", "while": "endwhile", "function": "endfunction", "macro": "endmacro"}
 _ENDS["block"] = "endblock"
@@ -115,8 +113,8 @@ class CMake(Source):
 
     def _tokens(self) -> Iterator[Token]:
         at = 0
-        if self.text.startswith(_MARK):
-            at = len(_MARK)
+        if self.beginning:
+            at = self.beginning
             yield Token("space", Span(0, at))
         while at < len(self.text):
             match = _TOKEN.match(self.text, at)

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 from hipport.core.edits import Edit, Span
 from hipport.core.group import Group
 from hipport.core.source import ANY_LINE_END, Source
-from hipport.syntax.lexing import BOM, first_on_line, lex, lexed_apart
+from hipport.syntax.lexing import first_on_line, lex, lexed_apart
 from hipport.syntax.own_guards import MARK
 from hipport.syntax.parsing import parsed_tree
 from hipport.syntax.preprocessor import (
@@ -44,8 +44,8 @@ _INCLUDE_LINES = re.compile(
 _INCLUDED = re.compile(rb"([<\"])([^<>\"\r\n]+)([>\"])(%b)?" % re.escape(MARK))
 #: Suffixes of translation units.
 UNITS = frozenset(".cu .hip .c .cc .cpp .cxx .c++".split())
-#: An include of a HIP header that hipport wrote into a CUDA file.
-MARKED_INCLUDE = re.compile(rb"include[ \t]*<[^<>\r\n]+>[ \t]*/\*[ \t]*hipport[ \t]*\*/")
+# An include of a HIP header that hipport wrote into a CUDA file.
+_MARKED_INCLUDE = re.compile(rb"include[ \t]*<[^<>\r\n]+>[ \t]*/\*[ \t]*hipport[ \t]*\*/")
 # Neither blanks nor digits at its ends, which could join with the text beside it.
 _ENDED = re.compile(rb"/\*.*\*/", re.DOTALL)
 _TOUCHY = bytes(byte >= 0x80 or chr(byte) in "\"'/*\\#" or chr(byte).isalnum() or byte == 0x5F for byte in range(256))
@@ -249,7 +249,7 @@ class Cpp(CppText):
         around = self.directive(start)
         if around is not None and around.start < start:
             start = self._line_start(around.start)
-        return start or (len(BOM) if self.text.startswith(BOM) else 0)
+        return start or self.beginning
 
     @cached_property
     def cuda_only(self) -> tuple[Span, ...]:
@@ -307,7 +307,16 @@ class Cpp(CppText):
     @cached_property
     def ported_before(self) -> bool:
         """Whether hipport put a HIP header into the file, in an earlier run or in this one."""
-        return MARKED_INCLUDE.search(self.text) is not None
+        return self.marked_include is not None
+
+    @cached_property
+    def marked_include(self) -> re.Match[bytes] | None:
+        """The first include with hipport's mark, from its word on; a comment may quote one."""
+        for match in _MARKED_INCLUDE.finditer(self.text):
+            directive = self.directive(match.start()) if self.code.startswith(b"include", match.start()) else None
+            if directive is not None and not self.code[directive.start : match.start()].strip(b"# \t"):
+                return match
+        return None
 
     @cached_property
     def begun_as_hip(self) -> bool:
@@ -383,7 +392,18 @@ class Cpp(CppText):
         """
         if self.errors or not self.balanced:
             return True
-        return any(self.directive(match.start()) is None for match in re.finditer(rb"#", self.code))
+        return bool(self._stray_signs)
+
+    @cached_property
+    def _stray_signs(self) -> tuple[int, ...]:
+        """The number signs outside of directives: in prose between `#if 0` and `#endif`, or in no program at all."""
+        signs = (match.start() for match in re.finditer(rb"#", self.code))
+        return tuple(sign for sign in signs if self.directive(sign) is None)
+
+    def _frees_a_sign(self, edit: Edit) -> bool:
+        """Whether `edit` changes what is before a stray number sign on its line, which may begin a directive then."""
+        i = bisect_left(self._stray_signs, edit.span.end)
+        return i < len(self._stray_signs) and self.line_start(self._stray_signs[i]) <= edit.span.end
 
     @cached_property
     def balanced(self) -> bool:
@@ -391,7 +411,7 @@ class Cpp(CppText):
         return not _open(self.code)
 
     def reads_alike(self, result: Source) -> bool:
-        """Say whether the code outside the edits of `result` is the same as before."""
+        """Say whether the code outside the edits of `result` is the same as before, with the same directives."""
         if not isinstance(result, Cpp) or result.before is not self:
             return True
         before, after = self.code, result.code
@@ -400,9 +420,16 @@ class Cpp(CppText):
             start = edit.span.start
             if before[done:start] != after[done + shift : start + shift]:
                 return False
+            if self._directives_in(done, start) != result._directives_in(done + shift, start + shift):
+                return False
             done = edit.span.end
             shift += len(edit.new) - len(edit.span)
         return True
+
+    def _directives_in(self, start: int, end: int) -> list[int]:
+        """Return where directives begin between two places, counted from the first."""
+        starts = self._directive_starts
+        return [at - start for at in starts[bisect_left(starts, start) : bisect_left(starts, end)]]
 
     def harmless(self, edit: Edit) -> bool:
         """An identifier replaced by an identifier, or a path by a path, gives the parser the same tree.
@@ -412,6 +439,8 @@ class Cpp(CppText):
         condition of an `#if` is not part of the program's syntax, but a parser that was lost before it finds other
         errors behind it.
         """
+        if self._frees_a_sign(edit):
+            return False
         old = self[edit.span]
         if self._in_condition(edit.span) and (
             _IN_CONDITION.fullmatch(edit.new) if not old else self.same_shape([edit])
@@ -443,6 +472,8 @@ class Cpp(CppText):
 
         Such lines are includes, and conditions that begin and end around lines with balanced brackets.
         """
+        if any(self._frees_a_sign(edit) for edit in edits):
+            return False
         ordered = []
         opened: list[int] = []
         for edit in sorted(edits, key=lambda edit: edit.span):

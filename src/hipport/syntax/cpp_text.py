@@ -119,7 +119,7 @@ class CppText(Lexed):
         found: list[Span] = []
         for match in DIRECTIVE.finditer(code):
             start, end = match.span()
-            if (found and start < found[-1].end) or not first_on_line(code, start):
+            if (found and start < found[-1].end) or not first_on_line(code, start, long):
                 continue
             # A line end inside a comment does not end a directive.
             while (i := bisect_right(long, end, key=lambda span: span.start) - 1) >= 0 and end < long[i].end:

@@ -198,6 +198,7 @@ def is_of_gpus(typed: Source, text: bytes, named: Callable[[bytes], bool] | None
     """
     if isinstance(typed, Python):
         return _PYTHON.search(text) is not None
+    text = text[typed.beginning :]
     if isinstance(typed, (Workflow, Compose, Devcontainer)) and not _RUNS.search(text):
         return False
     if type(typed) in _SAYS and not _SAYS[type(typed)].search(text):

@@ -78,7 +78,7 @@ class Json(Source):
         # For each enclosing object and array: its path, and the number of the next item, or None in an object.
         around: list[tuple[Path, int | None]] = []
         name: tuple[str, Span] | None = None
-        at = 3 if self.text.startswith(b"\xef\xbb\xbf") else 0
+        at = self.beginning
         while match := _SIGN.match(self._bare, at):
             at = match.end()
             sign = match["sign"]

@@ -4,9 +4,13 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
+from collections.abc import Sequence
 from functools import lru_cache
+from operator import attrgetter
 
 from hipport.core.edits import Span
+from hipport.core.source import BYTE_ORDER_MARK
 
 # A backslash at the end of a line joins it to the next one before any other lexing: also in comments, also after
 # another backslash, and (gcc, clang) also with white space after it.
@@ -37,18 +41,18 @@ _TESTED_PATH = re.compile(rb"\b__has_include(?:_next)?[ \t]*\([ \t]*<([^>\r\n]*)
 _PROSE = re.compile(rb"(?:[^\\\r\n/]|/(?![/*])|%s|\\)*" % SPLICE)
 # Everything but the two bytes that end lines becomes a space.
 _BLANK = bytes(byte if byte in b"\r\n" else 0x20 for byte in range(256))
-BOM = b"\xef\xbb\xbf"
 # The start and end of comments, literals, directives and lines, and names that decide how the following text is lexed.
 _LEXICAL = re.compile(
     rb"[\"'/\\#\r\n]|\b(?:include|include_next|import|error|warning|__has_include|__has_include_next)\b"
 )
 _WHOLE_TOKENS = re.compile(rb"[^\s0-9](?:.*[^\s])?")
+_start = attrgetter("start")
 SPLICED_BEFORE = re.compile(SPLICE + rb"\Z")
 
 
 def lex(text: bytes) -> tuple[bytes, tuple[Span, ...]]:  # noqa: C901  # one loop over tokens, which calls would slow
     """Return the code of a text, as `Cpp.code` has it, and the comments that reach over the end of a line."""
-    code = bytearray(b"   " + text[3:] if text.startswith(BOM) else text)
+    code = bytearray(b"   " + text[3:] if text.startswith(BYTE_ORDER_MARK) else text)
     long: list[Span] = []
     endless: set[bytes] = set()  # delimiters of raw strings that have no end from here on
     search = _LEAD.search
@@ -86,7 +90,7 @@ def lex(text: bytes) -> tuple[bytes, tuple[Span, ...]]:  # noqa: C901  # one loo
         else:
             between = match.end("between")
             code[start + 1 : between] = text[start + 1 : between].translate(_BLANK)
-            if not first_on_line(code, start):
+            if not first_on_line(code, start, long):
                 match = search(text, end)
                 continue
             found = (_PATH if match["include"] else _PROSE).match(text, end)
@@ -103,11 +107,20 @@ def lex(text: bytes) -> tuple[bytes, tuple[Span, ...]]:  # noqa: C901  # one loo
     return bytes(code), tuple(long)
 
 
-def first_on_line(code: bytes | bytearray, offset: int) -> bool:
-    """Say whether only white space precedes `offset` on its line, and the line does not continue another."""
-    start = code.rfind(b"\n", 0, offset) + 1
-    start = code.rfind(b"\r", start, offset) + 1 or start
-    return not code[start:offset].strip() and not SPLICED_BEFORE.search(code, max(0, start - 80), start)
+def first_on_line(code: bytes | bytearray, offset: int, long: Sequence[Span] = ()) -> bool:
+    """Say whether only white space precedes `offset` on its line, and the line does not continue another.
+
+    A comment is white space, and a line goes on behind one of the comments in `long`.
+    """
+    while True:
+        start = code.rfind(b"\n", 0, offset) + 1
+        start = code.rfind(b"\r", start, offset) + 1 or start
+        if code[start:offset].strip() or SPLICED_BEFORE.search(code, max(0, start - 80), start):
+            return False
+        i = bisect_left(long, start, key=_start) - 1
+        if i < 0 or long[i].end < start:
+            return True
+        offset = long[i].start
 
 
 @lru_cache(maxsize=1 << 14)

@@ -102,7 +102,7 @@ class Makefile(Source):
         return tuple(lines), innermost, wrong + opened + defines
 
     def _logical(self) -> Iterator[Span]:
-        at = 0
+        at = self.beginning
         while at < len(self.text):
             end = at
             while True:

@@ -18,11 +18,10 @@ from typing import ClassVar
 
 from hipport.core.edits import Edit, Span
 from hipport.core.group import Group
-from hipport.core.source import Embedded, Source
+from hipport.core.source import BYTE_ORDER_MARK, Embedded, Source
 from hipport.syntax.python import Python, compiles
 from hipport.syntax.shell import Shell
 
-_MARK = b"\xef\xbb\xbf"
 _SPACE = re.compile(r"[ \t\r\n]*")
 _DECODER = json.JSONDecoder()
 # A character in a JSON string: an escaped surrogate pair, another escape, or a literal character.
@@ -274,7 +273,7 @@ def _cells(file: bytes) -> Iterator[_Cell]:
     """Yield the Python code cells of a notebook. Raises ValueError and IndexError for other text."""
     # One character for each byte, so that places in both agree; JSON's own signs are ASCII.
     text = file.decode("latin-1")
-    begin = _skip(text, len(_MARK) if file.startswith(_MARK) else 0)
+    begin = _skip(text, len(BYTE_ORDER_MARK) if file.startswith(BYTE_ORDER_MARK) else 0)
     # The whole text must be JSON.
     _, end = _DECODER.raw_decode(text, begin)
     if _skip(text, end) != len(text):

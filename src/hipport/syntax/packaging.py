@@ -47,7 +47,7 @@ class Requirements(Source):
         return tuple(self._lines())
 
     def _lines(self) -> Iterator[PackageLine]:
-        at = 3 if self.text.startswith(b"\xef\xbb\xbf") else 0
+        at = self.beginning
         while at < len(self.text):
             first = re.compile(rb"[ \t]*#[^\r\n]*").match(self.text, at)
             # A comment ends with its line, even after a backslash.

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     import libcst
     from libcst.metadata import CodeSpan
 
-_MARK = b"\xef\xbb\xbf"
 _BRACKET = re.compile(rb"[()\[\]{}]")
 _JOINED = re.compile(rb"\\(?:\r\n|\n|\r)\Z")
 _EMPTY = re.compile(r"(?:(?<=[\r\n\f])|\A)\\(?:\r\n|\n|\r)")
@@ -100,7 +99,7 @@ class Python(Source):
         encoded = code.encode("utf-8")
         if encoded == self.text:
             return range(len(encoded) + 1)
-        start = len(_MARK) if self.text.startswith(_MARK) else 0
+        start = self.beginning
         characters = self.text[start:].decode(self._encoding)
         offsets: list[int] = []
         expected = iter(code)

@@ -162,7 +162,7 @@ class Dockerfile(Source):
         return tuple(self._instructions())
 
     def _instructions(self) -> Iterator[DockerInstruction]:
-        at = 3 if self.text.startswith(b"\xef\xbb\xbf") else 0
+        at = self.beginning
         while at < len(self.text):
             end = self._line_end(at)
             match = _INSTRUCTION.match(self.text, at)

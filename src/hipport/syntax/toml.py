@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Any
 
 from hipport.core.edits import Span
-from hipport.core.source import Source
+from hipport.core.source import BYTE_ORDER_MARK, Source
 from hipport.core.tables import TOMLDecodeError, parse
 
 _SPACE = re.compile(rb"(?:[ \t\r\n]|#[^\n]*)*")
@@ -94,7 +94,7 @@ def _strings(value: Any, path: Path) -> Iterator[tuple[Path, str]]:
 class _Reader:
     def __init__(self, text: bytes) -> None:
         self.text = text
-        self.at = 3 if text.startswith(b"\xef\xbb\xbf") else 0
+        self.at = len(BYTE_ORDER_MARK) if text.startswith(BYTE_ORDER_MARK) else 0
         self.counts: dict[Path, int] = {}
 
     def read(self) -> Iterator[TomlEntry]:

@@ -58,7 +58,7 @@ class Yaml(Source):
     def _entries(self) -> Iterator[YamlEntry]:
         found: list[tuple[str, tuple[str, ...], Span, int, int, int, bool]] = []
         above: list[tuple[int, str]] = []
-        at = 0
+        at = self.beginning
         while at < len(self.text):
             start, at = at, self._end(at)
             match = _LINE.match(self.text[start:at].rstrip(b"\r\n"))

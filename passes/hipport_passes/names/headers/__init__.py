@@ -19,7 +19,7 @@ from hipport.core.finding import Certainty, Finding
 from hipport.engine.pipeline import Pass
 from hipport.program.own_headers import FOLDER, header, line_of, with_included_headers
 from hipport.program.project import Project
-from hipport.syntax.cpp import MARKED_INCLUDE, UNITS, Cpp, within
+from hipport.syntax.cpp import UNITS, Cpp, within
 from hipport.syntax.cpp_text import Include
 from hipport.syntax.own_guards import MARK
 from hipport_passes.device import cooperative_groups
@@ -76,7 +76,7 @@ def _marked(source: Cpp, findings: list[Finding]) -> list[Finding]:
     places = list(_OF_HIP.finditer(chosen.new))
     at = next((place for place in places if _RUNTIME in place[0]), places[0]).end()
     new: tuple[Edit, ...] = (replace(chosen, new=chosen.new[:at] + MARK + chosen.new[at:]),)
-    last = MARKED_INCLUDE.search(source.text)
+    last = source.marked_include
     spans = [edit.span for each in findings for edit in each.edits]
     if last is not None and not any(span.start < last.end() and last.start() < span.end for span in spans):
         if _RUNTIME in last[0] or _RUNTIME not in chosen.new:
@@ -137,12 +137,18 @@ def _found(source: Cpp, project: Project) -> Iterator[Finding]:
             more = f" (and {others} more of {all_of})" if others else ""
             here = yield from _mapped(source, project, include, row, seen, more)
         if here and not within(start, source.conditional):
-            seen.add(here)
+            seen.add(_as_in_table(here))
     yield from _default_stream(source)
     yield from _named_by_macros(source, project)
     yield from _asked_for(source, project)
     yield from transitive(source, project)
     yield from brought(source, project)
+
+
+def _as_in_table(path: str) -> str:
+    """Return the path of an include as the table has it: of hipport's headers without the way to their folder."""
+    folder, _, name = path.rpartition("/")
+    return f"{FOLDER}/{name}" if f"/{folder}".endswith(f"/{FOLDER}") else path
 
 
 def _marked_beside(source: Cpp, findings: list[Finding]) -> list[Finding]:
@@ -161,6 +167,8 @@ def _put_before(source: Cpp) -> Iterator[Finding]:
     line = rb"^[ \t]*#[ \t]*include[ \t]*<%b>%b[ \t]*(?:\r?\n|\r|\Z)" % (table().runtime.encode(), re.escape(MARK))
     for match in re.finditer(line, source.text, re.MULTILINE):
         span = Span(*match.span())
+        if source.directive(source.text.index(b"#", span.start)) is None:
+            continue  # in a comment
         yield Finding(span, "dropped", f"{table().runtime} is already included above", (Edit(span, b""),))
 
 

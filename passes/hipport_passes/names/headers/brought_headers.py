@@ -15,7 +15,10 @@ from hipport.syntax.cpp import UNITS, Cpp, within
 from hipport.syntax.cpp_text import Include
 from hipport_passes.names.headers.header_tables import lookup, table
 from hipport_passes.names.headers.include_lines import behind, is_own, on_top
-from hipport_passes.names.headers.runtime_header import NEEDS_RUNTIME
+from hipport_passes.names.headers.runtime_header import NEEDS_RUNTIME, brings_runtime
+
+# The folder of the runtime's header.
+_OF_RUNTIME = "hip/"
 
 
 def transitive(source: Cpp, project: Project) -> Iterator[Finding]:
@@ -101,7 +104,7 @@ class _Reaching:
             waiting = [
                 each.path
                 for each in self._files
-                if any(include.path.startswith(begins) for include in self._counting(each, certain))
+                if any(self._begins(each, include, begins) for include in self._counting(each, certain))
             ]
             found = self._found[key] = set(waiting)
             while waiting:
@@ -109,6 +112,13 @@ class _Reaching:
                 found.update(more)
                 waiting += more
         return self._found[key]
+
+    def _begins(self, source: Cpp, include: Include, begins: tuple[str, ...]) -> bool:
+        """Whether the path of an include begins so once it is HIP's, or the header brings the runtime's."""
+        # libcu++'s headers become the C++ library's, which include less.
+        if _paths(source, self._project, include)[-1].startswith(begins):
+            return True
+        return _OF_RUNTIME in begins and brings_runtime(source, include, self._project)
 
     @cached_property
     def _including(self) -> dict[bool, dict[PurePath, list[PurePath]]]:

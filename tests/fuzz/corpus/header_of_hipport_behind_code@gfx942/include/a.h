@@ -1,0 +1,3 @@
+d(){}
+#include<cuda/pipeline>
+{cuda::barrier<r;}

@@ -1,0 +1,2 @@
+#define _()/*include<h>/* hipport */
+t(){make_float4();}

@@ -1,0 +1,2 @@
+#include<math_functions.h>
+#include<rccl/rccl.h>std::int32_t

@@ -1,0 +1,2 @@
+#include <cuda/std/utility>
+std::int32_t x;

@@ -1,0 +1,1 @@
+#include<cuda/std/utility>std::int32_t

@@ -1,0 +1,1 @@
+m(){p.warpSize.warpSize;}

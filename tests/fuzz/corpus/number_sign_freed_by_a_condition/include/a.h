@@ -1,0 +1,3 @@
+}#if
+__device__
+atomicAdd(double*,){}
