@@ -16,7 +16,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 #: The present number; whoever removes some writes the new number.
-MOST = 4047
+MOST = 3936
 _FUNCTIONS = {"compile", "search", "match", "fullmatch", "sub", "subn", "split", "findall", "finditer"}
 # Syntax of patterns that is no text: escapes, names of groups, flags.
 _SYNTAX = re.compile(r"\\x[0-9a-fA-F]{2}|\\[A-Za-z]|\(\?P[<=]\w+|\(\?\(\w+\)|\(\?[aiLmsux-]+[:)]|%\(\w+\)s")

@@ -247,3 +247,15 @@ def test_files_that_a_page_names_exist(page: Path) -> None:
     tests = re.findall(r"`(test_\w+)`", text)
     source = "".join(path.read_text(encoding="utf-8") for path in _TESTS) if tests else ""
     assert not [name for name in tests if f"def {name}(" not in source and f"{name}.py" not in source]
+
+
+def test_the_changelog_has_releases_with_dates_and_no_entry_twice() -> None:
+    text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    releases = re.findall(r"^## (.*)$", text, re.MULTILINE)
+    assert releases and all(
+        re.fullmatch(r"\d+\.\d+\.\d+ \((?:unreleased|20\d\d-\d\d-\d\d)\)", each) for each in releases
+    )
+    # An entry above the first heading is of no release.
+    assert "\n* " not in text.partition("\n## ")[0]
+    entries = [" ".join(each.split()) for each in re.split(r"^(?=\* |#)", text, flags=re.MULTILINE) if each[:1] == "*"]
+    assert [each for each in entries if entries.count(each) > 1] == []

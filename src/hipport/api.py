@@ -210,7 +210,12 @@ def undo(path: str | Path = ".") -> writing.Written:
     start = Path(path).resolve()
     roots = writing.find_roots(start)
     if not roots:
-        raise writing.Refused([f"{start}: hipport has changed nothing here that it could undo"])
+        raise writing.Refused(
+            [
+                f"{start}: hipport has changed nothing here that it could undo; `rewrite --out` writes only to its new "
+                "folder, which you can remove"
+            ]
+        )
     if len(roots) > 1:
         raise writing.Refused([f"{root}: has something to undo; give this folder to undo it" for root in roots])
     return writing.undo(roots[0])
@@ -240,7 +245,12 @@ def review(
         try:
             originals = writing.originals(root)
         except OSError as error:
-            raise writing.Refused([f"{root}: the originals that hipport saved there are damaged: {error}"]) from error
+            raise writing.Refused(
+                [
+                    f"{root}: the originals that hipport saved there are damaged: {error}; check the source out anew, "
+                    "and rewrite it"
+                ]
+            ) from error
         project = discovery.discover(
             [root], target, exclude=exclude, base=exclude_base, vendored=_markers(), named=_named(rules)
         )
@@ -259,9 +269,10 @@ def _journals(paths: Paths) -> dict[Path, list[Path]]:
         if not roots:
             raise writing.Refused(
                 [
-                    f"{path}: hipport has no record of a rewrite here. Records are in {writing.FOLDER}, which git "
-                    "does not commit: use the tree in which the rewrite was made, or scan the source as it was "
-                    "before"
+                    f"{path}: hipport has no record of a rewrite here. A rewrite in place keeps one in "
+                    f"{writing.FOLDER}, which git does not commit: use the tree in which the rewrite was made. "
+                    "`rewrite --out` keeps none: `hipport scan`, on the source that was copied, lists the same "
+                    "assumptions"
                 ]
             )
         for root in roots:
@@ -458,8 +469,9 @@ def explain_place(
 ) -> Explained:
     """Return the findings in a line of a file, the waits in it that stay, and the grounds of both.
 
-    The file is read together with its Git repository, or else alone. Nothing is written. Raises discovery.NotFound for
-    a file that does not exist, and ValueError for a line that does not exist.
+    The file is read together with its Git repository, or else alone, and `set_aside` says why a run on the whole tree
+    would leave it alone. Nothing is written. Raises discovery.NotFound for a file that does not exist, and ValueError
+    for a line that does not exist, or a file that hipport does not read.
     """
     import hipport_passes
     from hipport.reporting import explained_places
@@ -471,7 +483,8 @@ def explain_place(
     root = ported.before.root
     assert root is not None
     inside = PurePath(given.relative_to(root.resolve()))
-    return explained_places.explain_place(ported, hipport_passes.PASSES, inside, line)
+    set_aside = discovery.set_aside(given, exclude=exclude, base=exclude_base, vendored=_markers())
+    return explained_places.explain_place(ported, hipport_passes.PASSES, inside, line, set_aside)
 
 
 def has_cases(paths: Sequence[Path], cases: Path | None = None) -> bool:

@@ -142,7 +142,7 @@ def fixtures(folder: str | Path) -> Iterator[Fixture]:
         yield fixture(before)
     stray = [path.name for path in sorted(folder.iterdir()) if path not in used and path.name != _COMPILED]
     if stray:
-        raise ValueError(f"{folder}: files of no fixture: {', '.join(stray)}")
+        raise ValueError(f"{folder}: files of no fixture: {', '.join(stray)}; each needs NAME.before.SUFFIX")
 
 
 def fixture(before: Path) -> Fixture:

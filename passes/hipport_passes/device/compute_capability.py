@@ -99,12 +99,12 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         elif _NAMES_ARCHITECTURE.search(source.text, *_statement(code, span.start)):
             message = f"this makes the name of an NVIDIA architecture from {what}; use gcnArchName on AMD"
             yield Finding(span, "arch_name", message, certainty=Certainty.MANUAL)
-        elif called := _handed_on(source, project, span, end):
+        elif called := _receiver(source, project, span, end):
             message = f"{what} is passed to {called.decode()}, where hipport could not follow it: {_ADVICE}"
             yield Finding(span, "not_followed", message, certainty=Certainty.MANUAL)
 
 
-def _handed_on(source: Cpp, project: Project, span: Span, end: int) -> bytes:
+def _receiver(source: Cpp, project: Project, span: Span, end: int) -> bytes:
     """Return the function outside of the files that receives the number; empty if there is none."""
     if _ARGUMENT.match(source.code, end) is None:
         return b""
@@ -200,7 +200,7 @@ def _of_macros(source: Cpp) -> frozenset[bytes]:
 
 def _decides(code: bytes, end: int, before: bytes) -> bool:
     if (asked := _asked(code, end, before)) is not None:
-        return _parts(*asked)
+        return _differs_on_amd(*asked)
     if _SUBSCRIPT.search(before) and _SUBSCRIPT_END.match(code, end):
         return True
     if _CHOSEN.search(before):
@@ -232,7 +232,7 @@ def _asked(code: bytes, end: int, before: bytes) -> tuple[bytes, int] | None:
     return (sign, int(second["number"])) if second is not None else None
 
 
-def _parts(sign: bytes, number: int) -> bool:
+def _differs_on_amd(sign: bytes, number: int) -> bool:
     """Return whether AMD's answer differs from that of a newer NVIDIA GPU, which has all earlier features."""
     if sign in (b"==", b"!="):
         return number < 100  # 9999 was the number of CUDA's emulator.

@@ -9,20 +9,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import NamedTuple
 
 from hipport.analysis.functions import DEFINE, function_at, functions
 from hipport.core.source import Source
+from hipport.core.tables import load, one_of
 from hipport.program.project import Component, Project
 from hipport.syntax.cpp import Cpp
 from hipport.syntax.python import Python
 from hipport_passes.device.value_flow import CALL, NO_CALL, Place, reached, ways
 
-_OF_HOST = re.compile(
-    rb"(?:cuda|hip)(?:MallocManaged|HostAlloc|MallocHost|HostMalloc|HostGetDevicePointer|HostRegister)"
-    rb"|(?:cu|hip)Mem(?:AllocManaged|AllocHost|HostAlloc|HostGetDevicePointer|HostRegister)"
-)
+_NAMES = load(Path(__file__).with_suffix(".toml"))["words"]
+_OF_HOST = re.compile(one_of(_NAMES["allocate"]).encode())
 _ALLOCATION = re.compile(rb"\b(" + _OF_HOST.pattern + rb")\s*(?:<[^<>;]*>\s*)?\(")
 _MANAGED = re.compile(rb"\b__managed__\s[^;={}()]*?(\w+)\s*(?:\[[^;{}]*)?[;={]")
 # Thrust's containers of managed, or pinned, memory.
@@ -32,7 +31,7 @@ _BY_NAME = re.compile(rb"(?i)\w*(?:" + _WORDS + rb")\w*")
 # An option of PyTorch for tensors: `options.pinned_memory(true)`.
 _OPTION = re.compile(rb"\bpinned_memory\s*\(\s*(?:true|1)\s*\)")
 _STATEMENT = re.compile(rb"(?:(?P<target>\b\w+)\s*=(?!=)|\breturn\b)(?P<value>(?:[^;{}]|\{[^;{}]*\})*)\Z")
-_MAKES = re.compile(rb"\b(?:empty|zeros|ones|full|rand\w*|arange|tensor|scalar_tensor)(?:_like|_strided)?\s*\(")
+_MAKES = re.compile(rb"\b" + one_of(_NAMES["tensors"]).encode() + rb"(?:_like|_strided)?\s*\(")
 # The name of a function in Python.
 _BOUND = re.compile(rb"\.\s*(?:def|impl)\s*\(\s*(?=\")")
 _BOUND_TO = re.compile(rb"(?:&\s*|\bTORCH_FN\s*\(\s*)?(?:\w+\s*::\s*)*(\w+)(?:\s*\))?")

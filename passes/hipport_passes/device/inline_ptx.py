@@ -102,7 +102,7 @@ def _refusals() -> tuple[tuple[bytes, str, str, str], ...]:
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
     """Yield a finding per asm statement with PTX, and per argument and function that change with one."""
-    apart = _apart(source, project)
+    apart = _separate_statements(source, project)
     for finding in _findings(source, project):
         if finding.span in apart:
             word = " and that " if finding.certainty is Certainty.REVIEW else "; assumes that "
@@ -156,7 +156,7 @@ def _find(source: Cpp, project: Project) -> Iterator[Finding]:
     for use in out.uses.get(source.path, ()):
         yield _at_use(source, project, use)
     for directive in out.users.get(source.path, ()):
-        yield _gone(source, directive, directive)
+        yield _removed_macro(source, directive, directive)
     for statement in statements(source, project):
         start = statement.span.start
         if not statement.matters:
@@ -165,7 +165,7 @@ def _find(source: Cpp, project: Project) -> Iterator[Finding]:
             directive = out.macros[source.path][start]
             if not len(directive):
                 continue  # The first statement of the macro has the declaration.
-            yield _gone(source, statement.span, directive)
+            yield _removed_macro(source, statement.span, directive)
             continue
         text = statement.template.text
         words = opcodes(text)
@@ -216,7 +216,7 @@ def _passes_flag(source: Cpp, project: Project, out: WrittenOut) -> bool:
     )
 
 
-def _gone(source: Cpp, span: Span, directive: Span) -> Finding:
+def _removed_macro(source: Cpp, span: Span, directive: Span) -> Finding:
     """Remove a macro that nothing uses any more; a comment records that for `written_out_macros`."""
     message = "all uses of the macro are written out, and its definition is removed; assumes that nothing else uses it"
     named = re.compile(rb"#[ \t]*define[ \t]+(\w+)").match(source.code, directive.start)
@@ -528,7 +528,7 @@ def _is_pointer_at(source: Cpp, start: int, text: bytes) -> bool:
     return bool(declared) and b"*" in declared[-1]
 
 
-def _apart(source: Cpp, project: Project) -> dict[Span, str]:
+def _separate_statements(source: Cpp, project: Project) -> dict[Span, str]:
     """Return the statements that lanes may reach separately, and the assumption that they do not.
 
     Collectives are recognized by the names of calls, so the text after the change is analyzed.

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from hipport.analysis import constant_values, grounds
@@ -23,6 +24,7 @@ from hipport.analysis.value_propagation import Flow, Kind, result_of
 from hipport.core.edits import Edit, Span
 from hipport.core.finding import Certainty, Finding
 from hipport.core.proof import Ground, Scope
+from hipport.core.tables import load, one_of
 from hipport.engine.pipeline import Pass
 from hipport.program.own_headers import include
 from hipport.program.project import Project
@@ -38,15 +40,14 @@ from hipport_passes.device.waves.split_sizes import of_roles
 if TYPE_CHECKING:
     from tree_sitter import Node
 
+_WORDS = load(Path(__file__).with_suffix(".toml"))["words"]
 _MASKED_NAMES = LibraryNames(MASKED)
 #: Functions with 64 bits in HIP and 32 in CUDA: HIP's, and a macro of PyTorch for both.
-_WIDE = re.compile(
-    rb"__ballot|__ballot_sync|__activemask|__match_any_sync|__lanemask_[lg][te]|__lanemask_eq|WARP_BALLOT"
-)
+_WIDE = re.compile(one_of(_WORDS["wide"]).encode())
 _ALWAYS_WIDE = frozenset((b"WARP_BALLOT",))
-_HANDED = ((re.compile(rb"__shfl(?:_up|_down|_xor)?|WARP_SHFL\w*|__brevll"), 0),)
+_HANDED = ((re.compile(one_of(_WORDS["handed"]).encode()), 0),)
 #: Functions that take 32 bits.
-_OF_32_BITS = re.compile(rb"__(?:popc|ffs|clz|brev)")
+_OF_32_BITS = re.compile(one_of(_WORDS["of_32_bits"]).encode())
 _FULL_64 = re.compile(
     rb"~\s*\(?\s*0[uU]?[lL]{1,2}[uU]?\s*\)?|0[xX][fF]{16}(?:[uU]?[lL]{0,2}|[lL]{1,2}[uU])|-1[lL]{1,2}|U(?:LLONG|INT64)_MAX"
 )
@@ -73,7 +74,7 @@ _ASKS_SIZE = re.compile(rb"\w\)?\s*(?:==|!=|>=?|<=?)\s*(?:32|64)[uU]?\b|\bsizeof
 #: Lanes counted by `warpSize`, which `warp_size` replaces by 32 unless all code is for wavefronts.
 _BY_SIZE = re.compile(rb"[%]\s*(?:hipport::warp_size|warpSize)\b|[&]\s*\(\s*(?:hipport::warp_size|warpSize)\s*-\s*1")
 #: HIP's shuffles, and PyTorch's for both, whose third argument is the width.
-_SHUFFLES = re.compile(rb"__shfl(?:_up|_down|_xor)?|WARP_SHFL(?:_UP|_DOWN|_XOR)?")
+_SHUFFLES = re.compile(one_of(_WORDS["shuffles"]).encode())
 #: All of these. A file without any has nothing to do with masks.
 _OF_LANES = re.compile(b"|".join((MASKED.pattern, OF_WARPS, _WIDE.pattern, _SHUFFLES.pattern)))
 _NARROW_SHIFT = re.compile(rb"\(*\s*-?\s*[12][uU]?\s*\)*")
@@ -224,7 +225,7 @@ def _cut(source: Cpp, project: Project) -> Iterator[Finding]:
     flow = Flow(project, source, Kind(_WIDE, _HANDED, 64))
     cut: dict[Function, list[_Cut]] = {}
     for function in flow.functions:
-        found = list(_places(function, flow))
+        found = list(_narrowed_places(function, flow))
         if found:
             cut[function] = found
     for span, name in made:
@@ -334,7 +335,7 @@ def _reached(function: Function, flow: Flow, cuts: dict[Function, list[_Cut]], s
     return None
 
 
-def _places(function: Function, flow: Flow) -> Iterator[_Cut]:
+def _narrowed_places(function: Function, flow: Flow) -> Iterator[_Cut]:
     """Yield the places where 64 bits are narrowed to 32, with their receivers."""
     code = function.source.code
     for node in nodes(function.body):

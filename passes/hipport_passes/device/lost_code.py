@@ -229,7 +229,8 @@ def _followed(source: Python) -> Iterator[tuple[tuple[int, int], int]]:
     if not _READS.search(source.text) or source.module is None:
         return
     # Imported late: loading the parser takes longer than porting most trees.
-    from hipport_passes.python.runtime.capability_reader import Elsewhere, Reader
+    from hipport_passes.python.runtime.capability_kinds import Elsewhere
+    from hipport_passes.python.runtime.capability_reader import Reader
     from hipport_passes.python.runtime.program import PythonProgram
 
     program = source.fact(PythonProgram)

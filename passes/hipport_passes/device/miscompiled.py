@@ -283,7 +283,7 @@ def _sign(function: Function, node: Node) -> Iterator[Finding]:
     if asked.type == "condition_clause":
         asked = bare(asked.child_by_field_name("value") or asked)
     x, bit = _bit(function, asked)
-    value = _value(function, node, x)
+    value = _original_value(function, node, x)
     if not x or value is None or not _is_or(function, value, x, bit) or _has_sign(function, x):
         return
     span = Span(node.start_byte, node.end_byte)
@@ -331,7 +331,7 @@ def _sign_otherwise(function: Function, node: Node) -> Iterator[Finding]:
     yield Finding(Span(node.start_byte, node.end_byte), "sign", message, certainty=Certainty.MANUAL)
 
 
-def _value(function: Function, node: Node, x: bytes) -> Node | None:
+def _original_value(function: Function, node: Node, x: bytes) -> Node | None:
     """Return the value of x under the condition, the `|` or the `|=`, if x does not change otherwise."""
     then, other = (node.child_by_field_name(side) for side in ("consequence", "alternative"))
     if then is None:

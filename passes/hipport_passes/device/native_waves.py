@@ -49,7 +49,7 @@ _ASSUMED = (
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
     """Yield a finding for each function that is widened, and for each kernel that cannot be."""
-    if source.is_hipport_header or not _asked(source, project):
+    if source.is_hipport_header or not _is_asked_for(source, project):
         return
     plan = _plan(source, project)
     for comment in _unheard(source, project):
@@ -95,7 +95,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
 # ---- the request
 
 
-def _asked(source: Cpp, project: Project) -> bool:
+def _is_asked_for(source: Cpp, project: Project) -> bool:
     """Return whether anything in the component asks for native waves."""
     target = project.target
     return (

@@ -106,14 +106,14 @@ def _arrays(source: Cpp, project: Project) -> Iterator[Finding]:
         return  # The sum is within the limit, however it is divided among functions.
     totals: dict[int, int] = {}
     for match, amount in found:
-        function = _function(source, match.start())
+        function = _function_start(source, match.start())
         before = totals.get(function, 0)
         totals[function] = before + amount
         if before <= _BYTES:
             yield from _too_much(source, project, Span(*match.span("name")), "static", totals[function])
 
 
-def _function(source: Cpp, offset: int) -> int:
+def _function_start(source: Cpp, offset: int) -> int:
     """Return the start of the function around `offset`, 0 if there is none."""
     return min((head.start for head in heads(source, offset)), default=0)
 

@@ -142,7 +142,7 @@ class Ways:
         text = text.strip()
         if depth > 6 or not text or len(text) > 400:
             return
-        if (parts := _parts(text)) is not None:
+        if (parts := _sources_of(text)) is not None:
             for part in parts:
                 yield from self.roots(function, part, depth + 1)
             return
@@ -286,7 +286,7 @@ def _closing(text: bytes, opening: int) -> int:
     return -1
 
 
-def _parts(text: bytes) -> Sequence[bytes] | None:
+def _sources_of(text: bytes) -> Sequence[bytes] | None:
     """Return the expressions that an expression may take its value from (cast, `{a, b}`, `c ? a : b`); else None."""
     inner = _uncast(text)
     if inner != text:

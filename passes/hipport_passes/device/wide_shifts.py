@@ -166,7 +166,7 @@ def _of_shift(
     width = values.width(left)
     if width is None or amount.most < width or amount.least == amount.most > 64:
         return
-    if _rotates(function, node, sign) or _zero_then(function, left, right) or _asked(function, node, right):
+    if _rotates(function, node, sign) or _zero_then(function, left, right) or _is_guarded(function, node, right):
         return
     name = b"hipport::shl" if sign.type.startswith("<<") else b"hipport::shr"
     assigned = node.type == "assignment_expression"
@@ -383,7 +383,7 @@ def _zero_then(function: Function, left: Node, right: Node) -> bool:
     return b"".join(function.text(_bare(right)).split()) in (b"__clz(%s)" % x, b"__clzll(%s)" % x)
 
 
-def _asked(function: Function, node: Node, right: Node) -> bool:
+def _is_guarded(function: Function, node: Node, right: Node) -> bool:
     """Return whether a condition on the variables of the amount precedes the shift."""
     names = _made_of(function, right)
     conditions = [each.expression for each in function.conditions(node)]

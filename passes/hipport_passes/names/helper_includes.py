@@ -140,12 +140,12 @@ def declaring() -> dict[bytes, str]:
     """Return the header that declares each name of hipport's namespaces."""
     found: dict[bytes, str] = {}
     for header in sorted(names(), key=lambda name: (name != "warp.h", name)):
-        for name in _declared(text(header)):
+        for name in _qualified_declared(text(header)):
             found.setdefault(name, "ptx.h" if header.startswith("ptx_") else header)
     return found
 
 
-def _declared(header: bytes) -> Iterator[bytes]:
+def _qualified_declared(header: bytes) -> Iterator[bytes]:
     """Yield the qualified names that a header declares in namespaces."""
     code = lex(header)[0]
     stack: list[bytes] = []

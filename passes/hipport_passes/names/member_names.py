@@ -111,7 +111,7 @@ def _structure(source: Cpp, span: Span, name: bytes, of: Mapping[bytes, set[byte
     while match is not None:
         kind = _type(source, match[1], match.start())
         if kind in _GUESSED:
-            having = {each for kinds in of.values() for each in kinds if name in _known(each)}
+            having = {each for kinds in of.values() for each in kinds if name in _known_members(each)}
             return _structures()[having.pop()] if len(having) == 1 else None
         kinds = {kind} if kind else of.get(match[1], set())
         if kinds and kinds <= _structures().keys():
@@ -131,7 +131,7 @@ def _is_seen(source: Cpp, span: Span) -> bool:
     return kind not in _GUESSED if kind else match[1] in {name for name, _ in source.fact(_variables)}
 
 
-def _known(structure: bytes) -> frozenset[bytes]:
+def _known_members(structure: bytes) -> frozenset[bytes]:
     """Return the members of a structure that are in the table."""
     return _structures()[structure].lacks | _structures()[structure].members.keys()
 

@@ -173,7 +173,7 @@ def _unknown(source: Cpp, project: Project, matches: list[re.Match[bytes]]) -> I
     for match in matches:
         name = match.group().rpartition(b":")[2].strip()
         line = source.position(match.start())[0]
-        if not match.group().startswith(b"cuda") or name.decode() in _known() or (line, name) in told:
+        if not match.group().startswith(b"cuda") or name.decode() in _known_rules() or (line, name) in told:
             continue
         if source.ported(match.start()) or not any(_of_cccl(each) for each in _files(source, project)):
             continue
@@ -185,7 +185,7 @@ def _unknown(source: Cpp, project: Project, matches: list[re.Match[bytes]]) -> I
 
 
 @cache
-def _known() -> frozenset[str]:
+def _known_rules() -> frozenset[str]:
     """The names in `cuda::` that the rules know."""
     words = (_words("libcupp", each) for each in ("atomics", "waits", "copies"))
     return frozenset(("std", "ceil_div", *load(_TABLE)["libcupp"]["other"])).union(*words)

@@ -110,7 +110,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
     used = source.fact(_used)
     if not used:
         return
-    declared = project.union_over(source, _declared)
+    declared = project.union_over(source, _declared_families)
     first = project.component(source).fact(_first)
     told: set[bytes] = set()
     for span, name, of in used:
@@ -243,7 +243,7 @@ def _included(source: Cpp) -> frozenset[str]:
     )
 
 
-def _declared(source: Cpp) -> frozenset[bytes]:
+def _declared_families(source: Cpp) -> frozenset[bytes]:
     """Return the names of the families that the file declares: types, functions, variables, macros, enumerators,
     members.
     """

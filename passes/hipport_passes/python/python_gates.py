@@ -142,7 +142,7 @@ def find(source: Python, project: Project) -> Iterator[Finding]:
     from hipport_passes.packages import recipes
     from hipport_passes.python.runtime import (
         capability,
-        capability_reader,
+        capability_kinds,
         imports,
         installs,
         lacking,
@@ -161,7 +161,7 @@ def find(source: Python, project: Project) -> Iterator[Finding]:
         "versions": lambda: versions.versions(program),
         "capabilities": lambda: capability.capabilities(
             program,
-            capability_reader.Elsewhere(project.fact(_capability_functions), project.fact(_constants)),
+            capability_kinds.Elsewhere(project.fact(_capability_functions), project.fact(_constants)),
             project.fact(_missing_code),
         ),
         "told": lambda: told_by_packages.told(program, lambda name: not name or _own(name, project)),

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from hipport.analysis.abstract_memory import (
     Cells,
     Closure,
-    Named,
+    FunctionName,
     Slot,
     class_name,
     lookup,
@@ -17,7 +17,7 @@ from hipport.analysis.abstract_memory import (
     overlap,
     reachable_from,
 )
-from hipport.analysis.abstract_program import Callee, Frame, Machine, Site, Start
+from hipport.analysis.abstract_program import AbstractMachine, Callee, Frame, Site, Start
 from hipport.analysis.built_ins import (
     BY_BLOCK,
     BY_POINTER,
@@ -63,7 +63,7 @@ _GROUP_MADE = re.compile(
 class AbstractCalls(MemoryAccess):
     """A run of a function: its calls."""
 
-    def __init__(self, machine: Machine, start: Cells, control: Site) -> None:
+    def __init__(self, machine: AbstractMachine, start: Cells, control: Site) -> None:
         super().__init__(machine, start, control)
         #: For each block, how many neighbouring threads reach it together.
         self.regions: dict[int, tuple[int, Reason | None]] = {}
@@ -462,7 +462,7 @@ class AbstractCalls(MemoryAccess):
                 made.append(
                     self._invoke([Callee(inner.body, outer.path, False)], values, addresses, each, None, target)
                 )
-            elif isinstance(target, Named):
+            elif isinstance(target, FunctionName):
                 found = program.callees(path, target.name, "", len(values))
                 if found:
                     made.append(self._invoke(found, values, addresses, each, None))
@@ -913,7 +913,7 @@ class AbstractCalls(MemoryAccess):
             if value.tag.startswith("pointer:") and (name := class_name(type_name)) != "auto":
                 value = value._replace(tag=f"pointer:{name}")
             return value._replace(tag="volatile") if "volatile" in type_name else value
-        if value.targets and any(isinstance(target, (Closure, Named)) for target in value.targets):
+        if value.targets and any(isinstance(target, (Closure, FunctionName)) for target in value.targets):
             return value
         if value.tag.startswith("class:"):
             found = self.machine.program.callees(self.frame.path, f"operator {class_name(type_name)}", value.tag[6:], 0)

@@ -21,7 +21,7 @@ from hipport.analysis.abstract_calls import AbstractCalls, all_targets
 from hipport.analysis.abstract_memory import (
     Cells,
     Closure,
-    Named,
+    FunctionName,
     Slot,
     lookup,
     narrowed,
@@ -30,7 +30,7 @@ from hipport.analysis.abstract_memory import (
     store,
     updated,
 )
-from hipport.analysis.abstract_program import Callee, Frame, Outcome, Program, Site, Start
+from hipport.analysis.abstract_program import Callee, CallResult, Frame, Program, Site, Start
 from hipport.analysis.built_ins import BY_THREAD, LANES, WARP_SIZES
 from hipport.analysis.device_ir import DeviceIR, Instruction, Span
 from hipport.analysis.lowering_state import is_wide
@@ -89,7 +89,7 @@ class AbstractExecution:
         self.frames: list[Frame] = []
         self._flows: dict[int, Reconvergence] = {}
         self._steps: dict[tuple[int, int], tuple[list[_Step], list[_Step]]] = {}
-        self._known: dict[object, tuple[Outcome, tuple[tuple[Numbering, int], ...]]] = {}
+        self._known: dict[object, tuple[CallResult, tuple[tuple[Numbering, int], ...]]] = {}
         #: The assumptions on blocks so far.
         self._assumed: list[tuple[Numbering, int]] = []
         self.escaped: set[tuple[int, int | str]] = set()
@@ -118,7 +118,7 @@ class AbstractExecution:
 
     # ---- calls
 
-    def call(self, callee: Callee, start: Start) -> Outcome:
+    def call(self, callee: Callee, start: Start) -> CallResult:
         """Run a function, unless it was run with equal input; see Start."""
         ir, arguments = callee.ir, start.arguments
         if ir.unread is not None:
@@ -133,7 +133,7 @@ class AbstractExecution:
             pairs = zip(entered.arguments, (value.bare() for value in arguments), strict=True)
             entered.arguments = [join(pair) for pair in pairs]
             entered.again = True
-            return Outcome(entered.result, None, start.cells)
+            return CallResult(entered.result, None, start.cells)
         if len(self.frames) >= _DEEPEST:
             return self._nothing_known(start, Reason(f"calls of {ir.name} are nested too deeply"))
         if not simple:
@@ -156,7 +156,7 @@ class AbstractExecution:
             del self._entered[id(ir)]
         return self._nothing_known(start, Reason(f"{ir.name} calls itself"))
 
-    def _run_with(self, callee: Callee, start: Start) -> Outcome:
+    def _run_with(self, callee: Callee, start: Start) -> CallResult:
         """Run a function that is not running yet, unless it was run with equal input."""
         ir, depth = callee.ir, len(self.frames)
         cells = self._parameters(ir, start)
@@ -257,7 +257,7 @@ class AbstractExecution:
             targets |= address.targets or frozenset()
         return least(level)._replace(targets=targets)
 
-    def _nothing_known(self, start: Start, why: Reason) -> Outcome:
+    def _nothing_known(self, start: Start, why: Reason) -> CallResult:
         """The outcome of a call that is not followed: all memory that it can reach may hold anything."""
         after = dict(start.cells)
         for address in (*start.addresses, *start.arguments, start.this):
@@ -265,7 +265,7 @@ class AbstractExecution:
                 if isinstance(target, Place):
                     key = (target.frame, target.cell)
                     store(after, key, target.path, Value(VARYING, why=why), (len(self.frames), -2, 0))
-        return Outcome(Value(VARYING, why=why), None, after)
+        return CallResult(Value(VARYING, why=why), None, after)
 
     def flow(self, ir: DeviceIR) -> Reconvergence:
         """Return where threads of a function reconverge."""
@@ -322,7 +322,7 @@ class _Activation(AbstractCalls):
                 if each.operation == "cell" and each.number is not None and self.ir.cells[each.number].kind == "choice":
                     self.choices.setdefault((self.depth, each.number), set()).add(number)
 
-    def run(self) -> Outcome:
+    def run(self) -> CallResult:
         """Run the blocks until nothing changes; return the outcome."""
         predecessors = self.ir.predecessors()
         position = {block: i for i, block in enumerate(self.flow.order)}
@@ -371,7 +371,7 @@ class _Activation(AbstractCalls):
             self.machine.tell_site(self.frame.path, span, site)
         return self._outcome()
 
-    def _outcome(self) -> Outcome:
+    def _outcome(self) -> CallResult:
         last = self.after.get(self.ir.exit, self.start)
         result = lookup(last.get((self.depth, self.ir.result), {}), ()) or UNIFORM
         if id(self.ir) in self.machine.endless:
@@ -388,7 +388,7 @@ class _Activation(AbstractCalls):
             for key, slots in last.items()
             if key[0] < self.depth
         }
-        return Outcome(self._lasting(result, last), address, kept)
+        return CallResult(self._lasting(result, last), address, kept)
 
     def _lasting(self, result: Value, last: Cells) -> Value:
         """A result without what ends with the function: its variables, and lambdas that it created."""
@@ -616,7 +616,7 @@ class _Activation(AbstractCalls):
         if number is not None:
             return constant(number)
         if program.is_function(path, short):
-            return Value(GRID, targets=frozenset((Named(short),)))
+            return Value(GRID, targets=frozenset((FunctionName(short),)))
         if BY_THREAD.fullmatch(short.encode()):
             return varying(f"{short} is each thread's own", each.span)
         if program.is_macro(path, short):

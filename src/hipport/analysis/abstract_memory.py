@@ -20,7 +20,7 @@ class Closure(NamedTuple):
     code: int
 
 
-class Named(NamedTuple):
+class FunctionName(NamedTuple):
     """A function by its name."""
 
     name: str

@@ -109,7 +109,7 @@ class Frame:
     result_address: list[Value] = field(default_factory=list)
 
 
-class Outcome(NamedTuple):
+class CallResult(NamedTuple):
     """The outcome of a call: its value, its address if it returns a reference, and the variables afterwards."""
 
     value: Value
@@ -136,7 +136,7 @@ class Start(NamedTuple):
     this: Value | None = None
 
 
-class Machine(Protocol):
+class AbstractMachine(Protocol):
     """Runs functions; `frames` are those that run now, the innermost last."""
 
     program: Program
@@ -152,6 +152,6 @@ class Machine(Protocol):
     #: Classes of which no object has a destructor, nor has a part of it.
     never_destroyed: set[str]
 
-    def call(self, callee: Callee, start: Start) -> Outcome:
+    def call(self, callee: Callee, start: Start) -> CallResult:
         """Run a function."""
         ...

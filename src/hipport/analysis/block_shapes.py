@@ -105,7 +105,7 @@ def _shape(source: Cpp, project: Project, text: bytes, at: int, depth: int = 4) 
         return BlockShape(number)
     whole = _LIST.fullmatch(text)
     if whole is not None and _closes(text):
-        parts = _divided(whole[1])
+        parts = _at_commas(whole[1])
         if len(parts) == 1:
             return _shape(source, project, parts[0], at, depth - 1) if parts[0] else BlockShape()
         return BlockShape(*(constant_values.value(source, project, part) for part in parts[:3]))
@@ -136,7 +136,7 @@ def _of_name(source: Cpp, project: Project, name: bytes, at: int, depth: int) ->
                 # A parameter of the function or of its template, whatever its default is.
                 return None if match[1] in (SHAPE, b"auto") else BlockShape(None)
             changed = _changed(code, escaped, function.body.start_byte, end)
-            return _declared(source, project, match, changed, depth)
+            return _declared_shape(source, project, match, changed, depth)
     macro = source.directive(at)
     if macro is not None:
         return None  # a parameter of the macro, or a variable at the macro's use
@@ -148,7 +148,7 @@ def _of_name(source: Cpp, project: Project, name: bytes, at: int, depth: int) ->
     return BlockShape(None) if any(constant.search(other.code) for other in files) else None
 
 
-def _declared(
+def _declared_shape(
     source: Cpp, project: Project, match: re.Match[bytes], changed: set[bytes], depth: int
 ) -> BlockShape | None:
     """Return the block shape of a local variable, of which the members `changed` are assigned later."""
@@ -156,7 +156,7 @@ def _declared(
     first = match.start(2)
     value = source.code[first : source.code.find(b";", first)]
     if sign == b"=":
-        value = _divided(value[1:])[0]
+        value = _at_commas(value[1:])[0]
     elif sign in (b"(", b"{"):
         closing = source.closing(first)
         value = source.code[first : closing + 1] if closing is not None else b""
@@ -212,7 +212,7 @@ def _outermost(text: bytes) -> bytes:
     return bytes(kept)
 
 
-def _divided(text: bytes) -> list[bytes]:
+def _at_commas(text: bytes) -> list[bytes]:
     """Split at the commas outside brackets."""
     parts, depth, begin = [], 0, 0
     for i, each in enumerate(text):

@@ -49,7 +49,7 @@ MORE = b"\0"
 _FARTHEST = 32
 
 
-class Place(NamedTuple):
+class CallPlace(NamedTuple):
     """A call of a collective: its file, and the place of its name there."""
 
     path: PurePath
@@ -73,7 +73,7 @@ class Meeting(NamedTuple):
     """
 
     kind: str
-    other: Place
+    other: CallPlace
     unless: str = ""
     cause: Cause | None = None
 
@@ -103,7 +103,7 @@ class Collectives:
         return given[position] if position < len(given) else None
 
 
-class Named(NamedTuple):
+class LaneNaming(NamedTuple):
     """How the lanes of a call are named: by a query of the active lanes at `found`, in the same function (`inside`).
 
     If neither is set, no such query is known. `parameter`: the index of the parameter, of the function or macro around
@@ -123,9 +123,9 @@ class Reached(NamedTuple):
     all lanes if unknown. `through`: the number of functions between.
     """
 
-    place: Place
+    place: CallPlace
     name: bytes
-    lanes: Named
+    lanes: LaneNaming
     skipped: bool
     size: int
     under: frozenset[bytes] = frozenset()
@@ -141,8 +141,8 @@ class _Common:
     arguments of the call, each with its function, macro or class.
     """
 
-    all: dict[Place, Reached]
-    of_call: dict[Place, tuple[Function | Text, Reached]]
+    all: dict[CallPlace, Reached]
+    of_call: dict[CallPlace, tuple[Function | Text, Reached]]
     whole: tuple[Reached, ...]
 
 
@@ -166,7 +166,7 @@ class Reach:
         self.kernels = Kernels.of(project)
         self.files = [other for other in project.component(source) if isinstance(other, Cpp)]
         self.collectives = collectives
-        self.found: dict[Place, Meeting] = {}
+        self.found: dict[CallPlace, Meeting] = {}
         #: The transitive callers of collectives, and those of them that may be called elsewhere, by name.
         found = transitive_callers(self.files, self.kernels, _matched(self.files, collectives.names))
         self.units = found.units
@@ -185,14 +185,14 @@ class Reach:
         self._of_any: dict[bytes, tuple[Reached, ...]] = {}
         self._of_any_again: dict[bytes, tuple[Reached, ...]] = {}
         self._of_any_open: set[bytes] = set()
-        self._by_pointers: dict[Function, dict[Place, Reached]] = {}
+        self._by_pointers: dict[Function, dict[CallPlace, Reached]] = {}
         #: Derived results that many calls share, by the object and the operation.
         self._derived: dict[object, tuple[tuple[Reached, ...], tuple[Reached, ...]]] = {}
         #: The summaries of macros and classes, and those of the round before.
         self._texts: dict[Text, tuple[Reached, ...]] = {}
         self._texts_again: dict[Text, tuple[Reached, ...]] = {}
         self._places: dict[PurePath, list[tuple[int, bytes]]] = {}
-        self._named_by: dict[tuple[Function, int, int, int], Named] = {}
+        self._named_by: dict[tuple[Function, int, int, int], LaneNaming] = {}
         self._open: set[Text | Function] = set()
         self._indirect: dict[Function, list[tuple[Indirect, list[Function]]]] = {}
         self._operator_uses: dict[Function, list[tuple[Node, list[Function]]]] = {}
@@ -207,9 +207,11 @@ class Reach:
             for count, start, name in self._find_handed(function):
                 node = function.body.descendant_for_byte_range(start, start + len(name))
                 given = _arguments_of(node) if node is not None else ()
-                lanes = self._by_pointer(Reached(Place(function.source.path, start), name, Named(), False, WARP))
+                lanes = self._by_pointer(
+                    Reached(CallPlace(function.source.path, start), name, LaneNaming(), False, WARP)
+                )
                 mask = collectives.naming(name, given)
-                named = self._named(function, mask) if mask is not None else Named()
+                named = self._named(function, mask) if mask is not None else LaneNaming()
                 if not named.inside and not named.found and collectives.group is None:
                     self.handed.setdefault(count, []).append(lanes)
         self.virtual = frozenset(unit.name for unit in functions if virtual(unit))
@@ -353,7 +355,7 @@ class Reach:
                     if each.lanes.parameter >= 0 or each.under:
                         common.of_call[each.place] = (unit, each)
                         of_any = False
-                    lanes = Named(inside=True) if each.lanes.found and each.lanes.parameter < 0 else each.lanes
+                    lanes = LaneNaming(inside=True) if each.lanes.found and each.lanes.parameter < 0 else each.lanes
                     common.all[each.place] = each if lanes is each.lanes else each._replace(lanes=lanes)
                 if of_any:
                     seen.add(id(reached))
@@ -364,7 +366,7 @@ class Reach:
 
     def _find_mentions(self, unit: Function) -> Iterator[Mention]:
         lambdas = _lambdas(unit)
-        inside: dict[bytes, dict[Place, Reached]] = {}
+        inside: dict[bytes, dict[CallPlace, Reached]] = {}
         for start, name in self._words_of(unit, lambdas.keys()):
             end = start + len(name)
             collective = self.collectives.names.fullmatch(name)
@@ -395,7 +397,7 @@ class Reach:
             if collective and self.collectives.group is not None:
                 group, size = self.collectives.group(unit, node)
             if size:
-                place = Place(unit.source.path, start)
+                place = CallPlace(unit.source.path, start)
                 lanes, mask = self._named(unit, group), self._mask(unit, group)
                 reached = (Reached(place, name, lanes, False, size, mask=mask),)
             else:
@@ -424,7 +426,7 @@ class Reach:
                 lanes = self._named(unit, given[at] if at < len(given) else None)
                 mask = self._mask(unit, given[at] if at < len(given) else None)
             elif lanes.found:
-                lanes = Named(inside=True)
+                lanes = LaneNaming(inside=True)
             under = frozenset(with_arguments(text, each.parameters, texts) for text in inner.under) - {b""}
             skipped = inner.skipped
             if isinstance(each, Text) and under:
@@ -446,7 +448,7 @@ class Reach:
             if unit.source.directive(node.start_byte):
                 continue
             for text in self.kernels.expanded(unit.source, name, [unit.text(argument) for argument in given]):
-                reached: dict[Place, Reached] = {}
+                reached: dict[CallPlace, Reached] = {}
                 count = 0
                 for argument in given:
                     word = unit.text(argument)
@@ -482,7 +484,7 @@ class Reach:
         if unit not in self._operator_uses:
             self._operator_uses[unit] = [*operator_uses(unit, self.operators)] if self.operators else []
         for node, of in self._operator_uses[unit]:
-            reached: dict[Place, Reached] = {}
+            reached: dict[CallPlace, Reached] = {}
             for operator in of:
                 reached |= self._from_pointer(operator)
             if reached:
@@ -499,7 +501,7 @@ class Reach:
             if self.collectives.names.fullmatch(name) and self.collectives.group is None:
                 given = _arguments_of(node)
                 lanes = _from_outside(self._named(unit, self.collectives.naming(name, given)), start, end)
-                found.append(Reached(Place(unit.source.path, at), name, lanes, False, WARP))
+                found.append(Reached(CallPlace(unit.source.path, at), name, lanes, False, WARP))
             else:
                 found += [
                     self._by_pointer(each) for of in self.transitive_callers.get(name, ()) for each in self.reached(of)
@@ -566,7 +568,7 @@ class Reach:
             count = len(given.named_children) if given is not None else 0
             yield from ((count, start, collective) for start, collective in inside)
 
-    def _from_pointer(self, function: Function) -> dict[Place, Reached]:
+    def _from_pointer(self, function: Function) -> dict[CallPlace, Reached]:
         """What a function reaches that is called by pointer, as an object or as an operator, by place."""
         if function not in self._by_pointers:
             found = {each.place: self._by_pointer(each) for each in self.reached(function)}
@@ -578,7 +580,7 @@ class Reach:
     @staticmethod
     def _by_pointer(reached: Reached) -> Reached:
         """The result for a call by pointer, whose arguments are not followed."""
-        lanes = Named(inside=bool(reached.lanes.inside or reached.lanes.found))
+        lanes = LaneNaming(inside=bool(reached.lanes.inside or reached.lanes.found))
         return reached._replace(lanes=lanes, under=frozenset())
 
     def of_text(self, text: Text) -> tuple[Reached, ...]:
@@ -611,7 +613,11 @@ class Reach:
                 parameter = macro.parameters.index(words[0]) if words and words[0] in macro.parameters else -1
                 inside = any(self.collectives.lanes.fullmatch(word) for word in words)
                 under = frozenset(conditions_of(macro, start))
-                yield (Reached(Place(macro.source.path, start), name, Named(inside, parameter), False, WARP, under),)
+                yield (
+                    Reached(
+                        CallPlace(macro.source.path, start), name, LaneNaming(inside, parameter), False, WARP, under
+                    ),
+                )
             else:
                 yield self._named_in_macro(name)
 
@@ -627,10 +633,10 @@ class Reach:
             self._of_any_open.remove(name)
         return self._of_any[name]
 
-    def _named(self, function: Function, mask: Node | None, depth: int = 3) -> Named:
+    def _named(self, function: Function, mask: Node | None, depth: int = 3) -> LaneNaming:
         """Return how the expression `mask` names lanes."""
         if mask is None:
-            return Named()
+            return LaneNaming()
         key = (function, mask.start_byte, mask.end_byte, depth)
         if key not in self._named_by:
             self._named_by[key] = self._find_named(function, mask, depth)
@@ -655,11 +661,11 @@ class Reach:
         number = constant_values.value(function.source, self._project, function.text(mask))
         return _ALL_LANES if number is None else number & _ALL_LANES
 
-    def _find_named(self, function: Function, mask: Node, depth: int) -> Named:
+    def _find_named(self, function: Function, mask: Node, depth: int) -> LaneNaming:
         lanes = function.source.matched(self.collectives.lanes)
         words = WORD.findall(function.text(mask))
         if not lanes.isdisjoint(words):
-            return Named(inside=True)
+            return LaneNaming(inside=True)
         found: set[int] = set()
         asked: set[bytes] = set()
         for word in words:
@@ -668,7 +674,7 @@ class Reach:
                 continue
             given = function.locals.given.get(variable, ())
             if not given and word in function.parameters:
-                return Named(parameter=function.parameters.index(word))
+                return LaneNaming(parameter=function.parameters.index(word))
             for each in given:
                 for value in each.values:
                     if not lanes.isdisjoint(WORD.findall(function.text(value))):
@@ -678,7 +684,7 @@ class Reach:
                         inner = self._named(function, value, depth - 1)
                         if inner.found or inner.parameter >= 0:
                             return inner
-        return Named(found=tuple(sorted(found)), by=frozenset(asked))
+        return LaneNaming(found=tuple(sorted(found)), by=frozenset(asked))
 
 
 def _arguments_of(name: Node) -> tuple[Node, ...]:
@@ -718,9 +724,9 @@ def _lambdas(function: Function) -> dict[bytes, tuple[int, int]]:
     return found
 
 
-def _from_outside(lanes: Named, start: int, end: int) -> Named:
+def _from_outside(lanes: LaneNaming, start: int, end: int) -> LaneNaming:
     """Return how the lanes of a call in a lambda are named, from the view of the lambda's caller."""
-    return Named(inside=True) if any(start <= each < end for each in lanes.found) else lanes
+    return LaneNaming(inside=True) if any(start <= each < end for each in lanes.found) else lanes
 
 
 def _most(conditions: frozenset[bytes], inner: Iterable[bytes]) -> frozenset[bytes]:

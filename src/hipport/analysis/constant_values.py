@@ -127,7 +127,7 @@ def value(source: Cpp, project: Project, text: bytes) -> int | None:
 def value_in(component: Component, text: bytes) -> int | None:
     """Return the value of the integral expression `text` in connected files; None if unknown."""
     try:
-        return Expression(text, component.fact(_table), 0).value()
+        return ConstantExpression(text, component.fact(_table), 0).value()
     except (IndexError, ValueError, ZeroDivisionError, RecursionError):
         return None
 
@@ -208,7 +208,7 @@ def placed(source: Cpp) -> tuple[Placed, ...]:
     return tuple(
         Placed(
             name,
-            tuple(each + b"::" + name for each in _around(source, at)) if classes else (),
+            tuple(each + b"::" + name for each in _scopes_around(source, at)) if classes else (),
             source.trimmed(span),
         )
         for at, name, span in found
@@ -248,7 +248,7 @@ def _returned(source: Cpp, opening: int) -> Iterator[Span]:
         yield source.trimmed(Span(opening + 1, closing))
 
 
-def _around(source: Cpp, offset: int) -> Iterator[bytes]:
+def _scopes_around(source: Cpp, offset: int) -> Iterator[bytes]:
     """Yield the names of the classes, enumerations and namespaces around a place."""
     for head in heads(source, offset) if offset >= 0 else ():
         text = source.code[head.start : head.end]
@@ -272,7 +272,7 @@ def _one_by_one(name: bytes, body: bytes) -> Iterator[tuple[bytes, int, int]]:
             name, start = following[1], following.start(2)
 
 
-class Expression:
+class ConstantExpression:
     """Evaluates an expression. Raises ValueError and IndexError for unknown syntax."""
 
     def __init__(self, text: bytes, defined: Mapping[bytes, bytes | None], depth: int) -> None:
@@ -296,7 +296,7 @@ class Expression:
             body = self.defined.get(b"::".join(name.split(b"::")[-2:]).removeprefix(b"::"))
         if body is None:
             raise ValueError(name)
-        return Expression(body, self.defined, self.depth + 1).value()
+        return ConstantExpression(body, self.defined, self.depth + 1).value()
 
     def element(self, name: bytes, index: int) -> int:
         """Return an element of an array."""

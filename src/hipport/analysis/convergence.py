@@ -26,18 +26,19 @@ macros. A value of which nothing is known, such as a parameter of a function wit
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from itertools import chain, combinations, product
 from typing import TYPE_CHECKING
 
 from hipport.analysis.collective_summary import (
     CHOICE,
     MORE,
+    CallPlace,
     Cause,
     Collectives,
+    LaneNaming,
     Meeting,
     Mention,
-    Named,
-    Place,
     Reach,
     Reached,
 )
@@ -56,11 +57,13 @@ if TYPE_CHECKING:
 _MOST_CALLS = 4
 # Beyond this number of sides, or of conditions on one operand, not all pairs are compared.
 _MOST_COMPARED = 256
+# A collective, and the call in a function through which it is reached.
+_ReachedBy = tuple[Mention, Reached]
 
 
 def meetings(source: Cpp, project: Project, collectives: Collectives) -> dict[int, Meeting]:
     """Return the calls in `source` that lanes may make separately, by the places of their names."""
-    known: dict[object, dict[Place, Meeting]] = project.component(source).fact(_meetings)
+    known: dict[object, dict[CallPlace, Meeting]] = project.component(source).fact(_meetings)
     if collectives not in known:
         known[collectives] = _Search(Reach(project, source, collectives, False)).found
         kernels = Kernels.of(project)
@@ -74,7 +77,7 @@ def meetings(source: Cpp, project: Project, collectives: Collectives) -> dict[in
     return {place.offset: meeting for place, meeting in known[collectives].items() if place.path == source.path}
 
 
-def _meetings(component: Component) -> dict[object, dict[Place, Meeting]]:
+def _meetings(component: Component) -> dict[object, dict[CallPlace, Meeting]]:
     """Return a cache of the meetings for each kind of collectives."""
     return {}
 
@@ -104,7 +107,7 @@ class _Search:
                 for sides, mentions in contexts
                 for mention in mentions
                 for each in mention.reached
-                if not all(_within(each.lanes, side) for side in sides)
+                if not all(_determined_within(each.lanes, side) for side in sides)
             )
             return
         for i, (sides, mentions) in enumerate(contexts):
@@ -125,46 +128,28 @@ class _Search:
             return
         if not any(each.under for mention in mentions for each in mention.reached):
             return  # the callees have no conditions
-        # Only conditions on the same operands can exclude each other: all pairs of calls would be too many.
-        asked: dict[tuple[bytes, bytes], dict[bytes, list[tuple[Mention, Reached]]]] = {}
-        counts: Counter[tuple[bytes, Place]] = Counter()
-        cut: dict[bytes, list[tuple[Mention, Reached]]] = {}
+        # A condition beyond the limit may exclude any other.
+        cut: dict[bytes, list[_ReachedBy]] = {}
         for mention in mentions:
-            sides = {side.condition for side in mention.sides}
             for each in mention.reached:
-                if not each.lanes.inside:
-                    if MORE in each.under:
-                        cut.setdefault(each.name, []).append((mention, each))
-                    for text in (each.under | sides) - each.lanes.by - {MORE}:
-                        calls = asked.setdefault((each.name, compared(text)[0]), {}).setdefault(text, [])
-                        if counts[text, each.place] < _MOST_CALLS:
-                            counts[text, each.place] += 1
-                            calls.append((mention, each))
+                if MORE in each.under and not each.lanes.inside:
+                    cut.setdefault(each.name, []).append((mention, each))
         for mention in mentions if cut else ():
             for each in mention.reached:
-                # A condition beyond the limit may exclude this one.
                 other = next((other for other in cut.get(each.name, ()) if other[0].node != mention.node), None)
                 if other is not None:
                     self._meet_given(function, (mention, each), other)
-        for texts in asked.values():
-            # Two conditions of one call are irrelevant, and in a long chain of calls most pairs are such.
-            by_calls: dict[frozenset[int], list[bytes]] = {}
-            for text, calls in texts.items():
-                by_calls.setdefault(frozenset(mention.node.id for mention, _ in calls), []).append(text)
-            inside = sum(len(group) ** 2 for of, group in by_calls.items() if len(of) == 1)
-            if len(texts) ** 2 - inside > _MOST_COMPARED**2:
+        for texts in _asked(mentions):
+            pairs = _pairs(texts)
+            if pairs is None:
                 self.reach.too_far(each for given in texts.values() for _, each in given)
                 continue
-            pairs = chain(
-                (pair for one, two in combinations(by_calls.values(), 2) for pair in product(one, two)),
-                (pair for of, group in by_calls.items() if len(of) > 1 for pair in combinations(group, 2)),
-            )
             for one, two in pairs:
                 if exclude(one, two):
                     for first, second in product(texts[one], texts[two]):
                         self._meet_given(function, first, second)
 
-    def _meet_given(self, function: Function, first: tuple[Mention, Reached], second: tuple[Mention, Reached]) -> None:
+    def _meet_given(self, function: Function, first: _ReachedBy, second: _ReachedBy) -> None:
         (one, a), (two, b) = first, second
         if not a.mask & b.mask:
             return
@@ -179,7 +164,7 @@ class _Search:
         """A macro has no tree: if it has a choice, its calls are assumed to be in different branches."""
         if not CHOICE.search(macro.source.code, macro.start, macro.end):
             return
-        calls: dict[bytes, dict[Place, None]] = {}
+        calls: dict[bytes, dict[CallPlace, None]] = {}
         for each in self.reach.of_text(macro):
             if not each.lanes.inside:
                 calls.setdefault(each.name, {})[each.place] = None
@@ -191,12 +176,12 @@ class _Search:
     def _meet(self, kind: str, one: Mention, own: Side, two: Mention, other: Side, cause: Cause) -> None:
         others: dict[bytes, list[Reached]] = {}
         for b in two.reached:
-            if not _within(b.lanes, other):
+            if not _determined_within(b.lanes, other):
                 others.setdefault(b.name, []).append(b)
         # Calls without a meeting so far. Once all have one, each call of the first mention needs only one.
         alone = {name: list(calls) for name, calls in others.items()}
         for a in one.reached:
-            if a.name not in others or _within(a.lanes, own):
+            if a.name not in others or _determined_within(a.lanes, own):
                 continue
             # Calls with disjoint masks do not wait for each other.
             first = next((b for b in others[a.name] if a.mask & b.mask), None)
@@ -224,7 +209,7 @@ class _Search:
             if self.reach.collectives.group is not None and self._left_early(function, mention, loop):
                 skips.append(inside)
             for each in mention.reached:
-                if (skips or each.skipped) and not _within(each.lanes, inside):
+                if (skips or each.skipped) and not _determined_within(each.lanes, inside):
                     span = skips[0].statement if skips else (mention.node.start_byte, mention.node.end_byte)
                     self.found.setdefault(each.place, Meeting("turn", each.place, cause=Cause(function, *span)))
 
@@ -247,7 +232,40 @@ class _Search:
         return bool(barriers) and not barriers.isdisjoint(WORD.findall(function.source.code, first, second))
 
 
-def _within(lanes: Named, side: Side) -> bool:
+def _asked(mentions: Iterable[Mention]) -> Iterable[dict[bytes, list[_ReachedBy]]]:
+    """Return the conditions of calls, with the calls, of one collective and one operand each.
+
+    Only conditions on the same operands can exclude each other: all pairs of calls would be too many.
+    """
+    asked: dict[tuple[bytes, bytes], dict[bytes, list[_ReachedBy]]] = {}
+    counts: Counter[tuple[bytes, CallPlace]] = Counter()
+    for mention in mentions:
+        sides = {side.condition for side in mention.sides}
+        for each in mention.reached:
+            for text in (each.under | sides) - each.lanes.by - {MORE} if not each.lanes.inside else ():
+                calls = asked.setdefault((each.name, compared(text)[0]), {}).setdefault(text, [])
+                if counts[text, each.place] < _MOST_CALLS:
+                    counts[text, each.place] += 1
+                    calls.append((mention, each))
+    return asked.values()
+
+
+def _pairs(texts: dict[bytes, list[_ReachedBy]]) -> Iterable[tuple[bytes, bytes]] | None:
+    """Return the pairs of conditions of different calls; None if they are too many."""
+    # Two conditions of one call are irrelevant, and in a long chain of calls most pairs are such.
+    by_calls: dict[frozenset[int], list[bytes]] = {}
+    for text, calls in texts.items():
+        by_calls.setdefault(frozenset(mention.node.id for mention, _ in calls), []).append(text)
+    inside = sum(len(group) ** 2 for of, group in by_calls.items() if len(of) == 1)
+    if len(texts) ** 2 - inside > _MOST_COMPARED**2:
+        return None
+    return chain(
+        (pair for one, two in combinations(by_calls.values(), 2) for pair in product(one, two)),
+        (pair for of, group in by_calls.items() if len(of) > 1 for pair in combinations(group, 2)),
+    )
+
+
+def _determined_within(lanes: LaneNaming, side: Side) -> bool:
     """Whether the named lanes were determined on that side, or by the condition that leads there."""
     if lanes.inside or any(side.start <= offset < side.end for offset in lanes.found):
         return True

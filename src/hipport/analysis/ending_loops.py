@@ -25,7 +25,7 @@ _STORES = frozenset(("store", "assign", "initialize", "compound"))
 _OWN_CELLS = frozenset(("local", "parameter", "choice"))
 
 
-class Program(Protocol):
+class NamedFunctions(Protocol):
     """What is asked about the program; implemented by hipport.analysis.device_program."""
 
     def named(self, name: str) -> Sequence[DeviceIR]:
@@ -36,7 +36,7 @@ class Program(Protocol):
 class EndingLoops:
     """The functions of a program without loops that may wait."""
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: NamedFunctions) -> None:
         self._program = program
         self._own: dict[int, bool] = {}
         self._kept: list[DeviceIR] = []
@@ -97,7 +97,7 @@ class EndingLoops:
         return found
 
 
-def _ends(ir: DeviceIR, program: Program) -> bool:
+def _ends(ir: DeviceIR, program: NamedFunctions) -> bool:
     values: _Values | None = None
     for loop in Reconvergence(ir.blocks).loops:
         if not loop.once:
@@ -111,7 +111,7 @@ def _ends(ir: DeviceIR, program: Program) -> bool:
 class _Values:
     """Where the values of a function come from."""
 
-    def __init__(self, ir: DeviceIR, program: Program) -> None:
+    def __init__(self, ir: DeviceIR, program: NamedFunctions) -> None:
         self.ir, self._program = ir, program
         self.definitions: dict[int, tuple[Instruction, int]] = {}
         #: Assignments to the lane's own variables.

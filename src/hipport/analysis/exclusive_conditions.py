@@ -52,7 +52,7 @@ def compared(condition: bytes) -> tuple[bytes, bytes, bytes]:
     text, holds = squeezed(condition), True
     while text.startswith(b"!") and not text.startswith(b"!="):
         text, holds = squeezed(text[1:]), not holds
-    left, sign, right = _divided(text)
+    left, sign, right = _comparison(text)
     left, right = squeezed(left), squeezed(right)
     if _NUMBER.fullmatch(left):
         # `0 < x` is `x > 0`.
@@ -63,7 +63,7 @@ def compared(condition: bytes) -> tuple[bytes, bytes, bytes]:
     return left, sign if holds else _OPPOSITE[sign], right
 
 
-def _divided(text: bytes) -> tuple[bytes, bytes, bytes]:
+def _comparison(text: bytes) -> tuple[bytes, bytes, bytes]:
     """Split a comparison into its parts; other text is compared with 0."""
     # The contents of parentheses are skipped, but kept.
     outermost = bytearray(text)

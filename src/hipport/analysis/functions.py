@@ -613,22 +613,14 @@ def _locals(function: Function) -> Locals:
     for node in nodes(function.body, _GIVES):
         kind = node.type
         if kind == "declaration":
-            scope = node.parent
-            for each in node.children_by_field_name("declarator"):
-                value = each.child_by_field_name("value")
-                if (
-                    value is not None
-                    and value.type == "argument_list"
-                    and not _VALUE_TYPE.search(code, node.start_byte, each.start_byte)
-                ):
-                    value = None  # the result of a constructor is unknown
-                variable = Variable(declared_name(each, code), each.start_byte, scope.end_byte if scope else end)
+            for declarator, variable in _declared(node, function):
+                value = _initializer(node, declarator, code)
                 variables.append(variable)
-                if b"__shared__" in code[node.start_byte : each.start_byte] or (
+                if b"__shared__" in code[node.start_byte : variable.start] or (
                     function.shared_words and word_before(code, node.start_byte) in function.shared_words
                 ):
                     shared.add(variable)
-                elif b"[" in code[each.start_byte : value.start_byte if value else each.end_byte]:
+                elif b"[" in code[variable.start : value.start_byte if value else declarator.end_byte]:
                     arrays.add(variable)
                 assignments.append(Assignment(node, variable, (value,) if value is not None else (), True))
         elif kind == "for_range_loop":
@@ -653,11 +645,7 @@ def _locals(function: Function) -> Locals:
         elif kind == "update_expression" and node.named_children:
             given.append((node, node.named_children[0], ()))
         elif kind == "call_expression":
-            # `f(&x, y)` may assign to x.
-            passed = arguments(node) if b"&" in code[node.start_byte : node.end_byte] else ()
-            for each in passed:
-                if each.type == "pointer_expression" and code[each.start_byte : each.start_byte + 1] == b"&":
-                    given.extend((node, x, tuple(y for y in passed if y != each)) for x in each.named_children)
+            given.extend(_assigned_by_call(node, code))
     found = Locals(tuple(variables), frozenset(shared), ())
     for node, target, values in given:
         name, indices = _target(target, code)
@@ -665,6 +653,31 @@ def _locals(function: Function) -> Locals:
         if changed is not None and (changed in arrays or not indices):
             assignments.append(Assignment(node, changed, (*values, *indices), False))
     return Locals(found.variables, found.shared, tuple(assignments))
+
+
+def _declared(declaration: Node, function: Function) -> Iterator[tuple[Node, Variable]]:
+    """Yield the declarators of a declaration, and their variables."""
+    code, scope = function.source.code, declaration.parent
+    end = scope.end_byte if scope else function.node.end_byte
+    for each in declaration.children_by_field_name("declarator"):
+        yield each, Variable(declared_name(each, code), each.start_byte, end)
+
+
+def _initializer(declaration: Node, declarator: Node, code: bytes) -> Node | None:
+    """Return the initial value of a variable; None if it has none, or is made by a constructor, which is not known."""
+    value = declarator.child_by_field_name("value")
+    if value is None or value.type != "argument_list":
+        return value
+    return value if _VALUE_TYPE.search(code, declaration.start_byte, declarator.start_byte) else None
+
+
+def _assigned_by_call(call: Node, code: bytes) -> Iterator[tuple[Node, Node, tuple[Node, ...]]]:
+    """Yield the variables that a call may assign to, `f(&x, y)`, and its other arguments."""
+    passed = arguments(call) if b"&" in code[call.start_byte : call.end_byte] else ()
+    for each in passed:
+        if each.type == "pointer_expression" and code[each.start_byte : each.start_byte + 1] == b"&":
+            for x in each.named_children:
+                yield call, x, tuple(y for y in passed if y != each)
 
 
 def _target(node: Node, code: bytes) -> tuple[bytes, tuple[Node, ...]]:

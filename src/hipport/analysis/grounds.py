@@ -343,10 +343,10 @@ def reaching(kernels: Kernels, function: Function, node: Node, size: int, what: 
     key = (function, size, what)
     if key not in known:
         known[key] = tuple(_from_callers(kernels, function, size, what))
-    return (*_within(kernels, function, node, size, what), *known[key])
+    return (*_conditions_within(kernels, function, node, size, what), *known[key])
 
 
-def _within(kernels: Kernels, function: Function, node: Node, size: int, what: str) -> Iterator[Ground]:
+def _conditions_within(kernels: Kernels, function: Function, node: Node, size: int, what: str) -> Iterator[Ground]:
     """Yield the conditions in a function on which a place depends, or the ground that there are none."""
     found = list(_deciding(kernels, function, node, size, what))
     if not found:

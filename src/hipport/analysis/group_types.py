@@ -68,7 +68,7 @@ def _size(function: Function, group: Node, name: bytes, method: bool) -> int:
     span = (function.node.start_byte, function.node.end_byte)
     known = function.source.fact(_of_functions)
     if span not in known:
-        known[span] = _declared(function.source.code, *span)
+        known[span] = _declared_sizes(function.source.code, *span)
     found = known[span].get(words[-1])
     if found is None:
         found = function.source.fact(sizes).get(words[-1])
@@ -86,15 +86,15 @@ def _number(source: Cpp, size: bytes) -> int:
 
 def sizes(source: Cpp) -> dict[bytes, set[bytes]]:
     """Return the sizes of groups as written, by their names; nothing for blocks and grids."""
-    return _declared(source.code, 0, len(source.code))
+    return _declared_sizes(source.code, 0, len(source.code))
 
 
 def _of_functions(source: Cpp) -> dict[tuple[int, int], dict[bytes, set[bytes]]]:
-    """Return a cache of `_declared` by the places of functions, so that it is computed once for all their methods."""
+    """Return a cache of `_declared_sizes` by the places of functions, computed once for all their methods."""
     return {}
 
 
-def _declared(code: bytes, start: int, end: int) -> dict[bytes, set[bytes]]:
+def _declared_sizes(code: bytes, start: int, end: int) -> dict[bytes, set[bytes]]:
     """The sizes of the groups of lanes by their names there; nothing for blocks and grids."""
     found: dict[bytes, set[bytes]] = {}
     for match in _BLOCKS.finditer(code, start, end):

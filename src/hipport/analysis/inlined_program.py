@@ -23,7 +23,7 @@ from hipport.analysis.lowering_state import class_in, without_arguments
 _MOST_BLOCKS, _DEEPEST, _MOST_CALLEES = 1500, 12, 3
 
 
-class Program(Protocol):
+class InliningContext(Protocol):
     """What the inlining asks about the program; implemented by hipport.analysis.device_program."""
 
     def callees(self, path: object, name: str, class_name: str, count: int) -> Sequence[Callee]:
@@ -49,7 +49,7 @@ class Copy(NamedTuple):
     returned: int
 
 
-class Named(NamedTuple):
+class RegisterOrigin(NamedTuple):
     """The origin of a register's value: the file, the span, and the text if it is part of a macro's expansion."""
 
     path: object
@@ -69,7 +69,7 @@ class InlinedProgram:
     #: The number of cells, from the first, that are parameters of the function itself.
     parameters: int = 0
     #: The origins of registers' values in the files.
-    named: dict[int, Named] = field(default_factory=dict)
+    named: dict[int, RegisterOrigin] = field(default_factory=dict)
     #: The instruction that defines each register, and its block.
     definitions: dict[int, tuple[Instruction, int]] = field(default_factory=dict)
     #: For each variable, the registers that are stored to it as a whole, with the blocks.
@@ -85,7 +85,7 @@ class InlinedProgram:
 class Inlining:
     """Inlines functions at their calls."""
 
-    def __init__(self, program: Program, deepest: int = _DEEPEST) -> None:
+    def __init__(self, program: InliningContext, deepest: int = _DEEPEST) -> None:
         self._program = program
         self._deepest = deepest
 
@@ -159,7 +159,7 @@ class Inlining:
         whole.blocks[self._at].successors = [copy.blocks]
         self._stack.append(copy)
         for said in ir.expressions:
-            whole.named[copy.registers + said.register] = Named(copy.path, said.span, said.text)
+            whole.named[copy.registers + said.register] = RegisterOrigin(copy.path, said.span, said.text)
         for number in _order(ir):
             block = ir.blocks[number]
             self._at = copy.blocks + number

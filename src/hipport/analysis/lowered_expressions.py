@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from hipport.analysis.built_ins import BUILT_IN_VARIABLES
 from hipport.analysis.device_ir import Lambda
-from hipport.analysis.lowering_state import LoweringState, Scope, called, class_in, identifiers, without_arguments
+from hipport.analysis.lowering_state import LoweringState, NameScope, called, class_in, identifiers, without_arguments
 from hipport.core.tables import load, one_of
 
 if TYPE_CHECKING:
@@ -360,7 +360,7 @@ class LoweredExpressions(LoweringState):
                 by_reference.add(text.removeprefix("&"))
             elif each.is_named:
                 by_value.add(text)
-        self._scopes.append(Scope(own))
+        self._scopes.append(NameScope(own))
         made.ir.returns_reference = declarator is not None and returns_place(declarator)
         if body is not None:
             made.finish(body)

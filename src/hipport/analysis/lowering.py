@@ -16,7 +16,15 @@ from hipport.analysis.device_ir import Cell, DeviceIR
 from hipport.analysis.functions import declared_parameters
 from hipport.analysis.lowered_declarations import LoweredDeclarations
 from hipport.analysis.lowered_expressions import returns_place
-from hipport.analysis.lowering_state import Jumps, LoweringContext, Piece, Scope, class_in, declared_names, identifiers
+from hipport.analysis.lowering_state import (
+    Jumps,
+    LoweringContext,
+    NameScope,
+    Piece,
+    class_in,
+    declared_names,
+    identifiers,
+)
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -228,7 +236,7 @@ class Lowering(LoweredDeclarations):
             self.statement(each)
 
     def _lower_compound_statement(self, node: Node) -> None:
-        self._scopes.append(Scope())
+        self._scopes.append(NameScope())
         self._statements(node.named_children)
         self._end_scope()
 
@@ -276,7 +284,7 @@ class Lowering(LoweredDeclarations):
         self._statements(node.named_children)
 
     def _lower_if_statement(self, node: Node) -> None:
-        self._scopes.append(Scope())
+        self._scopes.append(NameScope())
         condition = node.child_by_field_name("condition")
         yes, no, after = self._new_block(), self._new_block(), self._new_block()
         if condition is None:
@@ -299,7 +307,7 @@ class Lowering(LoweredDeclarations):
         self._statements(node.named_children)
 
     def _scoped(self, node: Node) -> None:
-        self._scopes.append(Scope())
+        self._scopes.append(NameScope())
         self.statement(node)
         self._end_scope()
 
@@ -339,7 +347,7 @@ class Lowering(LoweredDeclarations):
 
     def _value_of_compound_statement(self, node: Node) -> int:
         """`({ int x = f(); x + 1; })`: the value of the last statement."""
-        self._scopes.append(Scope())
+        self._scopes.append(NameScope())
         statements = [each for each in node.named_children if each.type != "comment"]
         last = statements[-1] if statements else None
         asked = last.named_children if last is not None and last.type == "expression_statement" else []
@@ -371,7 +379,7 @@ class Lowering(LoweredDeclarations):
         self._at = after
 
     def _lower_while_statement(self, node: Node) -> None:
-        self._scopes.append(Scope())
+        self._scopes.append(NameScope())
         self._loop(node, node.child_by_field_name("condition"), None, first=False)
         self._end_scope()
 
@@ -379,7 +387,7 @@ class Lowering(LoweredDeclarations):
         self._loop(node, node.child_by_field_name("condition"), None, first=True)
 
     def _lower_for_statement(self, node: Node) -> None:
-        self._scopes.append(Scope())
+        self._scopes.append(NameScope())
         initializer = node.child_by_field_name("initializer")
         if initializer is not None:
             self.statement(initializer)
@@ -387,7 +395,7 @@ class Lowering(LoweredDeclarations):
         self._end_scope()
 
     def _lower_for_range_loop(self, node: Node) -> None:
-        self._scopes.append(Scope())
+        self._scopes.append(NameScope())
         over, declarator = node.child_by_field_name("right"), node.child_by_field_name("declarator")
         if over is None or declarator is None:
             self._havoc(node, "hipport does not understand its range")
@@ -476,7 +484,7 @@ class Lowering(LoweredDeclarations):
         self._at = after
 
     def _lower_switch_statement(self, node: Node) -> None:
-        self._scopes.append(Scope())
+        self._scopes.append(NameScope())
         condition, body = node.child_by_field_name("condition"), node.child_by_field_name("body")
         if condition is None or body is None:
             self._havoc(node, "it is not understood")
@@ -582,7 +590,7 @@ class Lowering(LoweredDeclarations):
             return
         name = declarator.child_by_field_name("declarator")
         macro = self.text(name) if name is not None else "a macro"
-        self._scopes.append(Scope())
+        self._scopes.append(NameScope())
         for each in identifiers(declarator.child_by_field_name("parameters")):
             word = self.text(each)
             if self._cell_named(word) is None:

@@ -84,7 +84,7 @@ class Jumps:
 
 
 @dataclass
-class Scope:
+class NameScope:
     """Names and their cells, in a block of statements."""
 
     names: dict[str, int] = field(default_factory=dict)
@@ -99,7 +99,7 @@ class LoweringState:
         self.context = context
         self.outer = outer
         self.ir = DeviceIR("", class_name=class_name)
-        self._scopes: list[Scope] = [Scope()]
+        self._scopes: list[NameScope] = [NameScope()]
         self._labels: dict[str, int] = {}
         self._jumps = [Jumps()]
         #: For labels that are not lowered yet, the `goto`s to them: the block, and the cells in scope there.

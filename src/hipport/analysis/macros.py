@@ -59,7 +59,7 @@ def choices(text: bytes) -> list[Choice]:
             yes, no = (closing + 1, middle), (other.end(), _end_of_statement(text, other.end()))
             found.append(Choice(text[match.end() : closing], yes, no))
     for match in re.finditer(rb"\?", text):
-        start, end = _around(text, match.start())
+        start, end = _brackets_around(text, match.start())
         colon = _colon(text, match.end(), end)
         if colon is not None:
             condition = text[start : match.start()]
@@ -118,7 +118,7 @@ def _end_of_statement(text: bytes, start: int) -> int:
     return len(text) if end < 0 else end + 1
 
 
-def _around(text: bytes, at: int) -> tuple[int, int]:
+def _brackets_around(text: bytes, at: int) -> tuple[int, int]:
     """Return the span inside the innermost brackets around a place, or the statement in them."""
     depth, start = 0, at
     while start > 0 and depth >= 0:

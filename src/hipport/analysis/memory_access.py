@@ -8,7 +8,7 @@ import re
 from hipport.analysis.abstract_memory import (
     Cells,
     Closure,
-    Named,
+    FunctionName,
     Slot,
     class_name,
     is_mixed,
@@ -17,7 +17,7 @@ from hipport.analysis.abstract_memory import (
     store,
     weaken,
 )
-from hipport.analysis.abstract_program import Machine, Site
+from hipport.analysis.abstract_program import AbstractMachine, Site
 from hipport.analysis.built_ins import VECTOR
 from hipport.analysis.device_ir import Cell, Instruction, Lambda, Span
 from hipport.analysis.group_names import group_of_type
@@ -39,7 +39,7 @@ from hipport.analysis.uniform_values import (
 class MemoryAccess:
     """A run of a function: its registers and variables."""
 
-    def __init__(self, machine: Machine, start: Cells, control: Site) -> None:
+    def __init__(self, machine: AbstractMachine, start: Cells, control: Site) -> None:
         self.machine = machine
         self.depth = len(machine.frames) - 1
         self.frame = machine.frames[-1]
@@ -265,7 +265,7 @@ class MemoryAccess:
             return Value(address.level, why=address.why, tag=self._tag_of_type(address.tag.partition("object:")[2]))
         found = []
         for target in address.targets:
-            if isinstance(target, (Closure, Named)):
+            if isinstance(target, (Closure, FunctionName)):
                 found.append(Value(GRID, targets=frozenset((target,))))
                 continue
             assert isinstance(target, Place)

@@ -33,7 +33,7 @@ _HARMLESS = _FUNCTIONS.pop("harmless")
 LOOKS = tuple(_TABLE["words"][kind] for kind in ("functions", "methods", "atomics", "fences", "assembly"))
 _DEEPEST = 40
 #: A variable and a path from it.
-Place = tuple[str, ...]
+MemoryPlace = tuple[str, ...]
 
 
 class Access(NamedTuple):
@@ -42,7 +42,7 @@ class Access(NamedTuple):
     kind: str
     block: int
     instruction: Instruction
-    places: frozenset[Place]
+    places: frozenset[MemoryPlace]
 
     @property
     def reads(self) -> bool:
@@ -63,9 +63,9 @@ class Places:
         self._whole = whole
         self._is_variable = is_variable
         #: The registers that are stored to a place in a variable, by place.
-        self._stored: dict[Place, list[int]] = {}
-        self._addresses: dict[int, frozenset[Place]] = {}
-        self._pointers: dict[int, frozenset[Place]] = {}
+        self._stored: dict[MemoryPlace, list[int]] = {}
+        self._addresses: dict[int, frozenset[MemoryPlace]] = {}
+        self._pointers: dict[int, frozenset[MemoryPlace]] = {}
         self._open: set[tuple[str, object]] = set()
         for instruction, _ in list(whole.definitions.values()):
             if instruction.operation in ("store", "assign", "initialize") and len(instruction.operands) > 1:
@@ -82,7 +82,7 @@ class Places:
 
     # ---- addresses and pointers
 
-    def of_address(self, register: int) -> frozenset[Place]:
+    def of_address(self, register: int) -> frozenset[MemoryPlace]:
         """Return the places that an address may refer to."""
         known = self._addresses.get(register)
         if known is None:
@@ -93,7 +93,7 @@ class Places:
             self._open.discard(("address", register))
         return known
 
-    def of_pointer(self, register: int) -> frozenset[Place]:
+    def of_pointer(self, register: int) -> frozenset[MemoryPlace]:
         """Return the places that a value may point to."""
         known = self._pointers.get(register)
         if known is None:
@@ -108,7 +108,7 @@ class Places:
         found = self._whole.definitions.get(register)
         return found[0] if found is not None else None
 
-    def _find_address(self, register: int) -> Iterable[Place]:
+    def _find_address(self, register: int) -> Iterable[MemoryPlace]:
         source = self._source(register)
         if source is None:
             return ()
@@ -144,7 +144,7 @@ class Places:
             return self._held(source.operands[0])
         return self.of_pointer(register)
 
-    def _of_cell(self, cell: int) -> set[Place]:
+    def _of_cell(self, cell: int) -> set[MemoryPlace]:
         """A variable, or the one outside functions that a temporary was loaded from."""
         given = self._whole.stores.get(cell, ())
         if self._whole.cells[cell].kind == "temporary" and len(given) == 1:
@@ -153,7 +153,7 @@ class Places:
                 return {(f"global {source.name.rpartition('::')[2]}",)}
         return {(f"cell {cell}",)}
 
-    def _find_pointer(self, register: int) -> Iterable[Place]:
+    def _find_pointer(self, register: int) -> Iterable[MemoryPlace]:
         source = self._source(register)
         if source is None:
             return ()
@@ -204,7 +204,7 @@ class Places:
         cell = self._whole.cells[source.number]
         return cell.pointer or cell.array > 0 or cell.kind == "shared"
 
-    def _pointed(self, place: Place) -> set[Place]:
+    def _pointed(self, place: MemoryPlace) -> set[MemoryPlace]:
         """The targets of the pointer in a place."""
         key = ("place", place)
         if key in self._open or len(place) > 6:
@@ -226,23 +226,23 @@ class Places:
         self._open.discard(key)
         return found or {(*place, "*")}
 
-    def cell_of(self, place: Place) -> int | None:
+    def cell_of(self, place: MemoryPlace) -> int | None:
         """Return the index of the variable at the beginning of a place; None for one outside functions."""
         return int(place[0][5:]) if place[0].startswith("cell ") else None
 
-    def _is_array(self, place: Place) -> bool:
+    def _is_array(self, place: MemoryPlace) -> bool:
         number = self.cell_of(place)
         if number is None:
             return True
         cell = self._whole.cells[number]
         return len(place) == 1 and (cell.array > 0 or (cell.kind == "shared" and not cell.pointer))
 
-    def is_private(self, place: Place) -> bool:
+    def is_private(self, place: MemoryPlace) -> bool:
         """Whether a place is a variable of one thread."""
         number = self.cell_of(place)
         return number is not None and "*" not in place and self._whole.cells[number].kind != "shared"
 
-    def name(self, place: Place) -> str:
+    def name(self, place: MemoryPlace) -> str:
         """Return the name of a place in words of the program."""
         number = self.cell_of(place)
         name = place[0].removeprefix("global ") if number is None else self._whole.cells[number].name
@@ -255,7 +255,7 @@ class Places:
         """Return the registers of a call's arguments; those of a method start with its object."""
         return call.operands[1:] if call.operation == "call" and call.type.startswith("t") else call.operands
 
-    def given(self, call: Instruction, position: int) -> frozenset[Place]:
+    def given(self, call: Instruction, position: int) -> frozenset[MemoryPlace]:
         """Return the targets of an argument, or the argument itself if it is the object of a method."""
         arguments = self.arguments(call)
         if position >= len(arguments):
@@ -313,7 +313,7 @@ class Places:
         found = frozenset().union(*(self.given(each, i) for i in range(len(self.arguments(each)))))
         self._add("unseen", block, each, found)
 
-    def _referred(self, places: Iterable[Place]) -> Iterable[Place]:
+    def _referred(self, places: Iterable[MemoryPlace]) -> Iterable[MemoryPlace]:
         """For an atomic_ref, the targets of its constructor's argument; any other object is returned itself."""
         for place in places:
             number = self.cell_of(place)
@@ -330,7 +330,7 @@ class Places:
             else:
                 yield place
 
-    def _held(self, register: int) -> frozenset[Place]:
+    def _held(self, register: int) -> frozenset[MemoryPlace]:
         """The place that a register's value was loaded from."""
         source = self._source(register)
         while source is not None and source.operation == "cast":
@@ -343,7 +343,7 @@ class Places:
         source = self._source(arguments[position]) if position < len(arguments) else None
         return source is not None and source.operation == "constant" and source.number == 0
 
-    def _add(self, kind: str, block: int, each: Instruction, places: frozenset[Place]) -> None:
+    def _add(self, kind: str, block: int, each: Instruction, places: frozenset[MemoryPlace]) -> None:
         if any(not self.is_private(place) for place in places):
             shared = frozenset(place for place in places if not self.is_private(place))
             self.accesses.append(Access(kind, block, each, shared))
@@ -367,7 +367,7 @@ def is_clock(name: str) -> bool:
     return _FUNCTIONS["clocks"].fullmatch(name) is not None
 
 
-def overlap(one: Iterable[Place], two: Iterable[Place]) -> bool:
+def overlap(one: Iterable[MemoryPlace], two: Iterable[MemoryPlace]) -> bool:
     """Whether two sets of places overlap: a place includes its members, but not the targets of pointers in it."""
     for a in one:
         for b in two:

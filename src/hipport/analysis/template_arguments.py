@@ -35,7 +35,7 @@ _CLASS = re.compile(rb"(?:typename\s+|struct\s+|class\s+)?(?:\w+\s*::\s*)*(\w+)\
 
 def texts(component: Component, function: Function, name: bytes) -> Iterator[tuple[Cpp, Span]]:
     """Yield where the arguments of a template parameter, numbers or types, appear, or else its default."""
-    declared = _declared(function, name, (*_NUMBERS, *_TYPES))
+    declared = _template_of(function, name, (*_NUMBERS, *_TYPES))
     if declared is None:
         return
     of, owner, position, default = declared
@@ -60,7 +60,7 @@ def given(
 
     `some`: return the seen values, whether there are others or not.
     """
-    declared = _declared(function, name)
+    declared = _template_of(function, name)
     if declared is None or not depth:
         return None
     of, owner, position, node = declared
@@ -81,7 +81,7 @@ def given(
 
 def classes(component: Component, function: Function, name: bytes, depth: int = _DEEPEST) -> frozenset[bytes] | None:
     """Return the names of the classes that a template's parameter is in a function; None where one is not seen."""
-    declared = _declared(function, name, _TYPES)
+    declared = _template_of(function, name, _TYPES)
     if declared is None or not depth:
         return None
     of, owner, position, node = declared
@@ -107,12 +107,12 @@ def _class_used(
     if text is None or named is None:
         return None
     caller = function_at(source, span.start)
-    if caller is not None and named[1] == text.strip() and _declared(caller, named[1], _TYPES, known=True):
+    if caller is not None and named[1] == text.strip() and _template_of(caller, named[1], _TYPES, known=True):
         return classes(component, caller, named[1], depth - 1)
     return frozenset((named[1],))
 
 
-def _declared(
+def _template_of(
     function: Function, name: bytes, kinds: tuple[str, ...] = _NUMBERS, *, known: bool = False
 ) -> tuple[bytes, Node, int, Node | None] | None:
     """Return what has the template's parameter: its name and node, which parameter it is, and its default.

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from hipport.analysis.device_ir import Instruction
 from hipport.analysis.inlined_program import InlinedProgram
 from hipport.analysis.lowering_state import without_arguments
-from hipport.analysis.memory_places import Access, Place, Places, computes, is_clock, overlap
+from hipport.analysis.memory_places import Access, MemoryPlace, Places, computes, is_clock, overlap
 from hipport.analysis.reconvergence import Loop, Reconvergence
 
 #: Instructions that forward their operand; that read variables by address; and addresses of these.
@@ -35,7 +35,7 @@ class Wait(NamedTuple):
     reads: tuple[Access, ...]
 
 
-class Origin(NamedTuple):
+class LoopOrigin(NamedTuple):
     """The origin of a value in a loop: the lane itself, reads of memory, or a function that hides a lock."""
 
     own: bool
@@ -70,10 +70,10 @@ class _InLoop:
     ) -> None:
         self._whole, self._places, self._flow, self._accesses = whole, places, flow, accesses
         self._loop, self._inner = loop, inner
-        self._origins: dict[int, Origin] = {}
+        self._origins: dict[int, LoopOrigin] = {}
         self._controls: dict[int, list[int]] = {}
         #: Stores in the loop to the lane's own variables, by variable.
-        self._stores: dict[int, list[tuple[tuple[Place, ...], int, int]]] = {}
+        self._stores: dict[int, list[tuple[tuple[MemoryPlace, ...], int, int]]] = {}
         #: Stores in the loop to memory.
         self._writes: list[Access] = []
         #: Cached results of `_held`.
@@ -201,13 +201,13 @@ class _InLoop:
         found = self._whole.definitions.get(register)
         return found[0] if found is not None and found[1] in self._loop.blocks else None
 
-    def _origin(self, register: int) -> Origin:
+    def _origin(self, register: int) -> LoopOrigin:
         if register not in self._origins:
-            self._origins[register] = Origin(True, _NOTHING)  # the result for a cyclic definition
+            self._origins[register] = LoopOrigin(True, _NOTHING)  # the result for a cyclic definition
             self._origins[register] = self._find_origin(register)
         return self._origins[register]
 
-    def _find_origin(self, register: int) -> Origin:
+    def _find_origin(self, register: int) -> LoopOrigin:
         """Follow a value back through the loop."""
         seen: set[tuple[str, int]] = set()
         waiting: list[tuple[str, int]] = [("register", register)]
@@ -234,7 +234,7 @@ class _InLoop:
                 waiting.append(("register", value))
                 waiting += [("control", of) for of in self._controlling(block)] if block >= 0 else []
         own = own or is_cyclic({number for _, number in seen}, self._source, self._values_before)
-        return Origin(own, frozenset(reads), opaque)
+        return LoopOrigin(own, frozenset(reads), opaque)
 
     def _before(self, source: Instruction) -> Iterator[tuple[int, int]]:
         """The operands of an instruction, through variables, with the blocks that assigned these."""

@@ -31,7 +31,7 @@ from enum import IntEnum
 from itertools import product
 from typing import NamedTuple, TypeAlias
 
-from hipport.analysis.constant_values import Expression, placed, size
+from hipport.analysis.constant_values import ConstantExpression, placed, size
 from hipport.analysis.functions import Function, function_at
 from hipport.analysis.template_arguments import texts
 from hipport.core.edits import Span
@@ -250,7 +250,7 @@ class WaveSizes:
                     yield Origin(source, given[position], name)
 
 
-class _InWorld(Expression):
+class _InWorld(ConstantExpression):
     """An expression as one world sees it, from where it stands; notes the definitions by which it is known."""
 
     def __init__(self, sizes: WaveSizes, given: _Given, world: World, way: list[Origin], depth: int = 0) -> None:

@@ -19,9 +19,9 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from hipport.analysis.device_ir import Instruction
-from hipport.analysis.inlined_program import InlinedProgram, Named
+from hipport.analysis.inlined_program import InlinedProgram, RegisterOrigin
 from hipport.analysis.lowering_state import without_arguments
-from hipport.analysis.memory_places import Access, Place, Places, overlap
+from hipport.analysis.memory_places import Access, MemoryPlace, Places, overlap
 from hipport.analysis.reconvergence import Loop, Reconvergence
 from hipport.analysis.thread_sets import ThreadSets
 from hipport.analysis.uniform_values import BLOCK, WAVEFRONT, Value
@@ -53,7 +53,11 @@ class WavefrontWait(NamedTuple):
 
 
 def wavefront_waits(
-    whole: InlinedProgram, is_variable: Callable[[str], bool], told: Callable[[Named], Value | None], *, called: bool
+    whole: InlinedProgram,
+    is_variable: Callable[[str], bool],
+    told: Callable[[RegisterOrigin], Value | None],
+    *,
+    called: bool,
 ) -> Iterator[WavefrontWait]:
     """Yield the waits of a function and all its callees, including correct ones, which no store is too late for.
 
@@ -76,7 +80,7 @@ class _Wavefronts:
         whole: InlinedProgram,
         places: Places,
         flow: Reconvergence,
-        told: Callable[[Named], Value | None],
+        told: Callable[[RegisterOrigin], Value | None],
         called: bool,
     ) -> None:
         self._whole, self._places, self._flow, self._called = whole, places, flow, called
@@ -319,7 +323,7 @@ class _Wavefronts:
             waiting += each.operands
         return found
 
-    def _shared(self, each: Instruction) -> Iterator[Place]:
+    def _shared(self, each: Instruction) -> Iterator[MemoryPlace]:
         """The places in shared memory of the numbers that a load reads."""
         for place in self._places.of_address(each.operands[0]):
             cell = self._places.cell_of(place)

@@ -20,7 +20,7 @@ from hipport.cli.parameters import (
 )
 
 # No file has lines with longer numbers, and Python converts none of more than 4300 digits.
-_PLACE = re.compile(r"(.+?):0*([0-9]{1,9})[0-9]*(?::[0-9]+)?")
+_PLACE = re.compile(r"(.+?):0*([0-9]{1,9})[0-9]*(?::[0-9]+|(?P<range>-[0-9]+))?")
 
 
 class _AboutOptions(click.Command):
@@ -56,6 +56,12 @@ def explain(
     if not name.strip():
         raise click.BadParameter("an empty name; for example: hipport explain cudaMalloc", param_hint="'NAME'")
     place = _PLACE.fullmatch(name)
+    if place and place["range"] and Path(place[1]).is_file():
+        raise click.BadParameter(
+            f"{name}: hipport explains one line, not a range of lines; ask for each line: {place[1]}:{place[2]}. "
+            f"All findings of the file: hipport scan {place[1]}",
+            param_hint="'NAME'",
+        )
     if place and Path(place[1]).is_file():
         with failing():
             said = as_options(configured((Path(place[1]),), None, target, rocm, warp, rules))

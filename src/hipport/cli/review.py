@@ -46,7 +46,8 @@ def review(
 
     PATHS are trees that `rewrite` has rewritten in place; the current folder if not given. The lines are today's. Give
     the options of the rewrite again. When you have checked an assumption, write the comment `hipport: ignore[RULE] why`
-    at its place. This command writes nothing.
+    on its line in the rewritten tree; in a source that is not rewritten yet, that comment keeps the line as it is.
+    This command writes nothing.
     """
     from hipport import api
     from hipport.reporting import report

@@ -336,7 +336,7 @@ def walk(
 
 
 #: A tree may have a link by one name, and a folder or a file by the other.
-_SAME_NAME = "two files of the tree have this name in upper and lower case, which are the same here"
+_SAME_NAME = "two files of the tree have this name in upper and lower case, which are the same here; rename one"
 
 
 def make_new_folder(path: Path, *, parents: bool = False) -> None:

@@ -120,7 +120,9 @@ class CompileOptions:
     def __post_init__(self) -> None:
         unknown = set(self.sanitize) - _SANITIZERS
         if unknown:
-            raise ValueError(f"unknown sanitizer {', '.join(sorted(unknown))}")
+            raise ValueError(
+                f"unknown sanitizer {', '.join(sorted(unknown))}; known are: {', '.join(sorted(_SANITIZERS))}"
+            )
 
 
 @dataclass(frozen=True)
@@ -507,10 +509,8 @@ def program(
     folders = header_folders(units)
     out = out or builder.kept / "trees" / digest_of(str(project.root), dialect, sorted(map(str, folders)))[:16]
     with locked(out):
-        prepared = prepare(
-            what, out / "tree", dialect, passes=options.passes, folders=folders, given=given, vendored=vendored,
-            exclude=exclude,
-        )  # fmt: skip
+        asked = given or (() if isinstance(what, Project | Ported) else what)
+        prepared = prepare(project, out / "tree", dialect, passes=options.passes, folders=folders, given=asked)
         compiled = builder.compile(units, prepared)
         failed = [message for unit in compiled for message in unit.messages if not unit.ok]
         if any(not unit.ok for unit in compiled):

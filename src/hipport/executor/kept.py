@@ -40,7 +40,7 @@ def limit(env: Mapping[str, str]) -> int:
     if said is None:
         return LIMIT
     if not said.isdigit():
-        raise ValueError(f"{VARIABLE} is {said!r}; it must be a number of megabytes")
+        raise ValueError(f"{VARIABLE} is {said!r}; it must be a number of megabytes; for example: 4096")
     return int(said) << 20
 
 

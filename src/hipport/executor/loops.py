@@ -20,8 +20,9 @@ converge with lanes that wait in it in their next one; `SIMT_LOOP_TURN` prevents
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 from hipport.analysis.kernels import LED
 from hipport.core.edits import Edit, Span
@@ -108,6 +109,49 @@ def find_hip(source: Cpp, project: Project) -> Iterator[Finding]:
         yield Finding(edit.span, "waits", "", (edit,))
 
 
+class _Kind(NamedTuple):
+    """An operation, the functions that reach it, and the macro for loops that have it."""
+
+    operation: re.Pattern[bytes]
+    callers: frozenset[bytes]
+    macro: bytes
+
+
+class _Turns:
+    """Which macro each iteration of a loop has to ask."""
+
+    def __init__(
+        self, kinds: Iterable[_Kind], source: Cpp, component: Component, waiters: waits.Waiters | None
+    ) -> None:
+        code = source.code
+        self._code = code
+        self._looked_for = [
+            (
+                kind.operation,
+                re.compile(rb"\b(?:" + b"|".join([rb"(?!)", *map(re.escape, sorted(kind.callers))]) + rb")\s*[(<]"),
+                kind.macro,
+            )
+            for kind in kinds
+            if kind.operation.search(code) or any(name in code for name in kind.callers)
+        ]
+        loops = component.fact(waits.waiting_loops)[source.path] if waiters is not None else ()
+        self._starts = [loop.start for loop in loops]
+        calls = waiters.pattern if waiters is not None else None
+        self._calls = calls if calls is not None and calls.search(code) else None
+        self.possible = bool(self._looked_for or self._starts or self._calls is not None)
+
+    def macro(self, start: int, end: int) -> bytes:
+        """Return the macro for a loop with this body; empty for most."""
+        body = self._code[start:end]
+        for operation, callers, macro in self._looked_for:
+            if callers.search(body) or (operation.search(body) and _CONDITION.search(body)):
+                return macro
+        # Lanes that skip such a loop in this iteration must not converge with those that wait in it in the next.
+        if any(start <= each < end for each in self._starts) or (self._calls is not None and self._calls.search(body)):
+            return b"SIMT_LOOP_TURN"
+        return b""
+
+
 def _find(
     source: Cpp,
     component: Component,
@@ -116,32 +160,12 @@ def _find(
     waiters: waits.Waiters | None = None,
 ) -> Iterator[Finding]:
     code = source.code
-    kinds = [(operation, component.fact(callers), b"SIMT_NEXT_TURN")]
+    kinds = [_Kind(operation, component.fact(callers), b"SIMT_NEXT_TURN")]
     if component.fact(_is_volatile):
-        kinds.append((component.fact(_accesses), component.fact(_accessors), b"SIMT_LOCKSTEP_TURN"))
-    looked_for = [
-        (what, re.compile(rb"\b(?:" + b"|".join([rb"(?!)", *map(re.escape, sorted(by))]) + rb")\s*[(<]"), new)
-        for what, by, new in kinds
-        if what.search(code) or any(name in code for name in by)
-    ]
-    starts = [loop.start for loop in component.fact(waits.waiting_loops)[source.path]] if waiters is not None else []
-    calls = waiters.pattern if waiters is not None else None
-    if calls is not None and not calls.search(code):
-        calls = None
-    if not looked_for and not starts and calls is None:
+        kinds.append(_Kind(component.fact(_accesses), component.fact(_accessors), b"SIMT_LOCKSTEP_TURN"))
+    turns = _Turns(kinds, source, component, waiters)
+    if not turns.possible:
         return
-
-    def asks(start: int, end: int) -> bytes:
-        """Return the macro for a loop with this body; empty for most."""
-        body = code[start:end]
-        for what, by, new in looked_for:
-            if by.search(body) or (what.search(body) and _CONDITION.search(body)):
-                return new
-        # Lanes that skip such a loop in this iteration must not converge with those that wait in it in the next.
-        if any(start <= each < end for each in starts) or (calls is not None and calls.search(body)):
-            return b"SIMT_LOOP_TURN"
-        return b""
-
     ends: set[int] = set()  # the `while`s that end a `do`
     for match in _DO.finditer(code):
         closing = source.closing(match.end() - 1)
@@ -149,7 +173,7 @@ def _find(
         if closing is None or tail is None:
             continue
         ends.add(tail.start(1))
-        if turn := asks(match.end(), closing):
+        if turn := turns.macro(match.end(), closing):
             place = tail.end(2)
             yield Finding(Span(match.start(), match.end()), "do", "", (Edit(Span(place, place), turn + b", "),))
     for match in waits.LOOP.finditer(code):
@@ -158,7 +182,7 @@ def _find(
         if closing is None or match.start() in ends:
             continue
         end = waits.statement_end(source, closing + 1)
-        turn = asks(closing + 1, end) if end is not None else b""
+        turn = turns.macro(closing + 1, end) if end is not None else b""
         if not turn:
             continue
         if match["word"] == b"while":

@@ -89,17 +89,14 @@ def prepare(
     passes: Sequence[Pass[Any]] = (),
     folders: Sequence[Path] = (),
     given: Sequence[Path] = (),
-    vendored: Mapping[str, tuple[str, ...]] | None = None,
-    exclude: Sequence[str] = (),
 ) -> Prepared:
     """Write the sources at `what`, files and folders or their port, to `out`, as C++ for the executor.
 
     `passes` run before the executor's own; `folders` are searched for includes, after the file's own; `given` are the
-    paths that a port was asked for, if it includes files from elsewhere; `vendored` and `exclude` are as for
-    `discovery.discover`. Unchanged files in `out` are not written again. Raises discovery.NotFound for a path that does
-    not exist.
+    paths that were asked for, if a port includes files from elsewhere. Unchanged files in `out` are not written again.
+    Raises discovery.NotFound for a path that does not exist.
     """
-    project = project_of(what, exclude=exclude, vendored=vendored)
+    project = project_of(what)
     if given:
         whole = [path.resolve() for path in given if path.is_dir()]
     elif not isinstance(what, Project | Ported):

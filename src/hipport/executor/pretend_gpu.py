@@ -236,7 +236,10 @@ def gpu(dialect: str, lanes: int, modules: Mapping[str, str]) -> Iterator[None]:
 
     def built(name: str, *_: Any, **__: Any) -> Any:
         if name not in modules:
-            raise ImportError(f"{name} was not built for the executor")
+            raise ImportError(
+                f"{name} was not built for the executor: it is not one of the extension's modules; give `load` one of "
+                "their names"
+            )
         return import_module(name)
 
     extensions.load = extensions.load_inline = built

@@ -23,6 +23,7 @@ from typing import Any, Literal
 from hipport.building.compiler_messages import Message, SourcePlaces, parse
 from hipport.building.locks import locked
 from hipport.building.session import BuildSession
+from hipport.core.tables import load, one_of
 from hipport.engine.pipeline import Pass
 from hipport.executor import compile as compiling
 from hipport.executor import compilers, linking, precompiled
@@ -50,11 +51,7 @@ _LACKING = re.compile(
 # The same for every unit, because precompiled headers require it.
 _STANDARD = 20
 #: Code in a unit of kernels that needs more of PyTorch than tensors, and the header for it.
-_OF_HOST = re.compile(
-    rb"py|pybind11|PYBIND11_\w+|Py\w+|THP\w+|TORCH_EXTENSION_NAME|python_\w+"
-    rb"|autograd|AutogradContext|InferenceMode|(?:TORCH_LIBRARY|STABLE_TORCH_LIBRARY)\w*|RegisterOperators"
-    rb"|requires_grad"
-)
+_OF_HOST = re.compile(one_of(load(Path(__file__).with_suffix(".toml"))["words"]["of_host"]).encode())
 _MORE = '#include "simt/torch_host.h"\n'
 _TORCH_INCLUDE = re.compile(r"(?:torch|ATen|c10|THC|pybind11)/")
 

@@ -15,16 +15,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path, PurePath
 
 from hipport.core.source import Source
+from hipport.core.tables import load
 from hipport.program.search_paths import SearchPaths, above, begins_project
 
 # Usual names of folders for shared files, even if some files in them are translation units.
 _SHARED = frozenset(("include", "inc", "src", "common"))
-# Headers of C and POSIX: in angle brackets they mean a program's file only if the build says so.
-_STANDARD = frozenset(
-    f"{name}.h"
-    for name in "assert complex ctype errno fenv float inttypes iso646 limits locale malloc math memory pthread setjmp "
-    "signal stdalign stdarg stdatomic stdbool stddef stdint stdio stdlib stdnoreturn string strings tgmath threads "
-    "time uchar unistd values wchar wctype".split()
+# Headers of C, POSIX and CUDA.
+_OF_COMPILERS = frozenset(
+    f"{name}.h" for names in load(Path(__file__).with_suffix(".toml"))["headers"].values() for name in names.split()
 )
 # A build script of a program above the given tree, looked for on disk.
 _SCRIPTS = ("setup.py", "CMakeLists.txt", "Makefile", "makefile", "GNUmakefile", "meson.build")
@@ -144,7 +142,7 @@ class Includes:
 
     def _guessed(self, source: str, path: str, angled: bool) -> list[str]:
         parts = [part for part in path.split("/") if part not in ("", ".", "..")]
-        if not parts or parts[-1] not in self._named or (angled and len(parts) == 1 and parts[0] in _STANDARD):
+        if not parts or parts[-1] not in self._named or (angled and len(parts) == 1 and parts[0] in _OF_COMPILERS):
             return []
         # A path may begin with folders above the given tree: <faiss/gpu/a.cuh> if faiss/gpu was given.
         ending = [

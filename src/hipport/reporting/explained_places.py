@@ -17,13 +17,18 @@ from hipport.engine.pipeline import Pass
 
 @dataclass(frozen=True)
 class Explained:
-    """A line of a file: its text, the findings in it, and the waits in it that stay as they are."""
+    """A line of a file: its text, the findings in it, and the waits in it that stay as they are.
+
+    `set_aside` says why a run on the whole tree leaves the file alone; empty if it does not. If it does, the findings
+    are those of a run on the file itself.
+    """
 
     path: PurePath
     line: int
     text: str
     reported: tuple[Reported, ...]
     kept: tuple[Kept, ...]
+    set_aside: str = ""
 
     @property
     def grounds(self) -> tuple[Ground, ...]:
@@ -32,15 +37,21 @@ class Explained:
         return tuple(dict.fromkeys(ground for proof in proofs for ground in proof))
 
 
-def explain_place(ported: Ported, passes: Sequence[Pass[Any]], path: PurePath, line: int) -> Explained:
+def explain_place(
+    ported: Ported, passes: Sequence[Pass[Any]], path: PurePath, line: int, set_aside: str = ""
+) -> Explained:
     """Return the explanation of a line in one of the files of `ported`. Raises ValueError if there is no such line."""
     source = ported.before.by_path.get(path)
+    around = {path, *path.parents} - {PurePath()}
+    left = next((each for each in ported.before.skipped if each.path in around), None)
     if source is None:
-        why = next((f": {each.why}" for each in ported.before.skipped if each.path == path), "")
-        raise ValueError(f"{path.as_posix()} is not among the files that hipport reads{why}")
+        why = left.why if left is not None else set_aside or "its name is not that of a file for a GPU or its build"
+        raise ValueError(f"{path.as_posix()}: hipport does not read this file: {why}")
+    if left is not None and not set_aside:
+        set_aside = f"{left.path.as_posix()}: {left.why}"
     lines = source.text.split(source.newline)
     if not 1 <= line <= len(lines):
-        raise ValueError(f"{path.as_posix()} has {len(lines)} lines, and no line {line}")
+        raise ValueError(f"{path.as_posix()} has {len(lines)} lines, and no line {line}; give one that it has")
     start = sum(len(each) + len(source.newline) for each in lines[: line - 1])
     part = Span(start, start + len(lines[line - 1]))
     reported = tuple(
@@ -49,7 +60,7 @@ def explain_place(ported: Ported, passes: Sequence[Pass[Any]], path: PurePath, l
         if each.path == path and (each.line == line or (each.span.start < part.end and part.start < each.span.end))
     )
     kept = tuple(_kept(ported, passes, source, part))
-    return Explained(path, line, lines[line - 1].decode("utf-8", "replace"), reported, kept)
+    return Explained(path, line, lines[line - 1].decode("utf-8", "replace"), reported, kept, set_aside)
 
 
 def _kept(ported: Ported, passes: Sequence[Pass[Any]], source: Source, part: Span) -> Iterator[Kept]:

@@ -178,6 +178,7 @@ def place_as_json(explained: Explained) -> str:
         "path": explained.path.as_posix(),
         "line": explained.line,
         "text": explained.text,
+        "set_aside": explained.set_aside,
         "findings": [_reported_as_json(each) for each in explained.reported],
         "kept": [
             {

@@ -116,7 +116,7 @@ def reviewed_as_text(
         lines += facts_report.table(found, paint)
         text = f"{_plural(len(found), 'assumption')} at {_plural(len(each.reported), 'place')}"
         text += f"; {each.ignored} checked, as comments say" if each.ignored else ""
-        lines.append(f"{text}. A comment `hipport: ignore[RULE] why` says that one was checked")
+        lines.append(f"{text}. When you have checked one, write a comment `hipport: ignore[RULE] why` on its line")
     return joined(lines)
 
 
@@ -225,6 +225,12 @@ def place_as_text(explained: Explained, *, colour: bool = False) -> str:
     paint = painter(_COLOUR if colour else {})
     head = paint("path", f"{explained.path.as_posix()}:{explained.line}")
     parts = [f"{head}\n  {explained.text.strip()}"]
+    if explained.set_aside:
+        parts.append(
+            f"A run on the whole tree leaves this file alone: {explained.set_aside}\n"
+            "  A run on the file itself, as here, gives:"
+        )
+    before = len(parts)
     for reported in explained.reported:
         certainty = str(reported.certainty)
         outcome = "" if reported.outcome is Outcome.APPLIED else f" {reported.outcome}"
@@ -233,7 +239,7 @@ def place_as_text(explained: Explained, *, colour: bool = False) -> str:
     for kept in explained.kept:
         first = f"{kept.name} stays as it is"
         parts.append("\n".join([first, *_grounds(kept.proof, explained, paint)]))
-    if len(parts) == 1:
+    if len(parts) == before:
         parts.append("hipport changes nothing here, and nothing here waits for other threads")
     return joined("\n\n".join(parts).split("\n"))
 

@@ -107,47 +107,63 @@ def run_contained(
 ) -> tuple[int | None, str]:
     """Run a command of a tree; return its status (None: timeout) and output. See `Box` for its rights."""
     with tempfile.TemporaryFile() as said:
-        status = supervise(command, folder, env, timeout, box or Box(), said, said, cpu=int(timeout) + 1)
+        status = supervise(Supervised(command, folder, env, timeout, cpu=int(timeout) + 1), box or Box(), said, said)
         return status, _output(said)
 
 
-def supervise(
-    command: Sequence[str],
-    folder: Path,
-    env: Mapping[str, str],
-    timeout: float,
-    box: Box,
-    stdout: IO[bytes],
-    stderr: IO[bytes],
-    *,
-    executable: str = "",
-    grace: float = 0.0,
-    cpu: int = 0,
-) -> int | None:
+@dataclass(frozen=True)
+class Supervised:
+    """A command of a tree, and its limits of time.
+
+    After `timeout` seconds it is asked to end, and has `grace` seconds to do so; `cpu` limits its processor time, 0 not
+    at all. `executable` is the program, if the first word of the command is only its name.
+    """
+
+    command: Sequence[str]
+    folder: Path
+    env: Mapping[str, str]
+    timeout: float
+    executable: str = ""
+    grace: float = 0.0
+    cpu: int = 0
+
+
+def supervise(run: Supervised, box: Box, stdout: IO[bytes], stderr: IO[bytes]) -> int | None:
     """Run a command of a tree, with its output to files, and return its status (None: timeout).
 
-    After a timeout the command is asked to end, and has `grace` seconds to do so. When this returns, all its processes
-    have ended, also those in sessions of their own. Raises OSError if it cannot be run.
+    When this returns, all its processes have ended, also those in sessions of their own. Raises OSError if it cannot be
+    run.
     """
-    with _boxed(box, env) as (own, told), contextlib.ExitStack() as open_files:
+    with _boxed(box, run.env) as (own, told), contextlib.ExitStack() as open_files:
         answer, answering = os.pipe()
         living, alive = os.pipe()
         open_files.callback(os.close, answer)
         # The supervisor ends when the other end of this pipe is closed, however this process ends.
         open_files.callback(os.close, alive)
-        told |= {"executable": executable, "grace": grace, "cpu": cpu, "seconds": timeout, "answer": answering,
-                 "alive": living, "bubblewrap": _bubblewrap()}  # fmt: skip
+        told |= {
+            "executable": run.executable,
+            "grace": run.grace,
+            "cpu": run.cpu,
+            "seconds": run.timeout,
+            "answer": answering,
+            "alive": living,
+            "bubblewrap": _bubblewrap(),
+        }
         try:
             process = subprocess.Popen(
-                [sys.executable, "-I", "-S", contained.__file__, json.dumps(told), *command], cwd=folder, env=own,
-                stdin=subprocess.DEVNULL, stdout=stdout, stderr=stderr,
+                [sys.executable, "-I", "-S", contained.__file__, json.dumps(told), *run.command],
+                cwd=run.folder,
+                env=own,
+                stdin=subprocess.DEVNULL,
+                stdout=stdout,
+                stderr=stderr,
                 pass_fds=(answering, living),
-            )  # fmt: skip
+            )
         finally:
             os.close(answering)
             os.close(living)
         try:
-            process.wait(timeout + grace + _MORE)
+            process.wait(run.timeout + run.grace + _MORE)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
@@ -159,7 +175,7 @@ def supervise(
             raise
         become = json.loads(os.read(answer, 1 << 16) or b'{"status": 1, "problem": null}')
     if become["problem"]:
-        raise OSError(become["problem"]["errno"], become["problem"]["why"], executable or command[0])
+        raise OSError(become["problem"]["errno"], become["problem"]["why"], run.executable or run.command[0])
     status: int | None = become["status"]
     # Like a shell, bubblewrap encodes a signal that ended the command in its status.
     return 128 - status if told["bubblewrap"] and status is not None and status > 128 else status

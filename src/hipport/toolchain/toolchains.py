@@ -168,7 +168,10 @@ def cache(env: Mapping[str, str]) -> Path:
     if not base.is_absolute():
         base = Path(env.get("HOME") or "~").expanduser() / ".cache"
     if not base.is_absolute():
-        raise ValueError(f"HOME is {env['HOME']!r}, which is not an absolute path: hipport keeps its cache there")
+        raise ValueError(
+            f"HOME is {env['HOME']!r}, which is not an absolute path, and hipport keeps its cache there: "
+            "set HOME or XDG_CACHE_HOME to one"
+        )
     return base / "hipport"
 
 

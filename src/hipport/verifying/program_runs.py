@@ -15,7 +15,7 @@ from pathlib import Path, PurePath
 from hipport.core import reading
 from hipport.executor import run_time_compiler
 from hipport.toolchain import toolchains
-from hipport.toolchain.processes import Box, supervise
+from hipport.toolchain.processes import Box, Supervised, supervise
 from hipport.verifying.execution import Limits
 from hipport.verifying.results import Configuration, Fault
 
@@ -89,9 +89,8 @@ class Runner:
                 # Files, not pipes: a program that prints without end is stopped by its timeout, and its first lines are
                 # kept. The original and its port have the same name, because some programs print it.
                 named = [f"./{self.root.name or 'program'}", *self.arguments]
-                status = supervise(
-                    named, self.folder, kept, self.limits.seconds, box, out, err, executable=str(path), grace=_GRACE
-                )  # fmt: skip
+                run = Supervised(named, self.folder, kept, self.limits.seconds, executable=str(path), grace=_GRACE)
+                status = supervise(run, box, out, err)
             seconds = time.monotonic() - start
             wrong = _text(errors)
             return ProgramRun(

@@ -181,7 +181,12 @@ def _rewritten(root: Path, of_hip: OfHip) -> dict[PurePath, bytes]:
             entry.path: entry.after for n in journal.done for entry in JournalRun.load(journal, str(n)).entries
         }
     except OSError as error:
-        raise writing.Refused([f"{root}: the originals that hipport saved there are damaged: {error}"]) from error
+        raise writing.Refused(
+            [
+                f"{root}: the originals that hipport saved there are damaged: {error}; check the source out anew, "
+                "and rewrite it"
+            ]
+        ) from error
     found: dict[PurePath, bytes] = {}
     for path, text in first.items():
         now = _bytes(root / path)

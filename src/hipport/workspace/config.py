@@ -103,7 +103,7 @@ def _table(path: Path) -> dict[str, Any]:
     except (TOMLDecodeError, UnicodeDecodeError) as error:
         raise BadConfig(f"{path}: {error}") from error
     except RecursionError:
-        raise BadConfig(f"{path}: nested too deeply") from None
+        raise BadConfig(f"{path}: its tables are nested too deeply to be read; make them flatter") from None
 
 
 def _config(table: Any, path: Path) -> Config:
@@ -142,7 +142,7 @@ def _config(table: Any, path: Path) -> Config:
 
 def _strings(value: Any) -> list[str]:
     if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
-        raise ValueError("must be a list of strings")
+        raise ValueError('must be a list of strings; for example: ["third_party/"]')
     if any(len(each) > _LONGEST for each in value):
         raise ValueError(f"one of the strings has more than {_LONGEST} characters")
     return value

@@ -19,7 +19,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePath, PurePosixPath
 
 from hipport.core import reading
-from hipport.core.globs import Glob
 from hipport.core.placing import Refused
 from hipport.core.source import Source
 from hipport.program.extension_facts import Extension
@@ -32,9 +31,10 @@ from hipport.syntax.file_languages import LOOKED_INTO, is_of_gpus, is_read, sour
 from hipport.syntax.packaging import Requirements
 from hipport.syntax.program_settings import LONGEST
 from hipport.syntax.python import Python
+from hipport.workspace.excluded import Excluded
 from hipport.workspace.journal import FOLDER, Journal, refuse_half_done
 
-__all__ = ["Extension", "NotFound", "discover", "extensions", "left_by_tools"]
+__all__ = ["Extension", "NotFound", "discover", "extensions", "left_by_tools", "set_aside"]
 
 # No port contains a match: it proves that a file is not ported, although not every such file has one.
 _UNPORTED = re.compile(rb"\bcuda[A-Z]\w|(?<![\w:])__\w+_sync\b")
@@ -129,9 +129,9 @@ def discover(
     top = _repository(around) if of.staged or (of.repository and any(path.is_file() for path in given)) else None
     refuse_half_done(top or root)
     if top is not None:
-        walk = _Walk(top, _Excluded(exclude, base or top), vendored or {}, named)
+        walk = _Walk(top, Excluded(exclude, base or top), vendored or {}, named)
         return _in_repository(given, top, target, walk, of.staged)
-    walk = _Walk(root, _Excluded(exclude, base or root), vendored or {}, named)
+    walk = _Walk(root, Excluded(exclude, base or root), vendored or {}, named)
     for path in given:
         walk.take(path)
     sources, skipped = walk.read()
@@ -292,6 +292,41 @@ def left_by_tools(folder: str | Path, names: Iterable[str]) -> set[str]:
     }
 
 
+def set_aside(
+    file: Path,
+    *,
+    exclude: Sequence[str] = (),
+    base: Path | None = None,
+    vendored: Mapping[str, tuple[str, ...]] | None = None,
+) -> str:
+    """Say why a run on the whole tree around a file leaves the file alone; empty if it does not.
+
+    The tree is the file's Git repository, or else the folder `base` of the configuration; without both there is none.
+    """
+    place = Path(os.path.realpath(file))
+    top = _repository(place.parent) or (Path(os.path.realpath(base)) if base is not None else None)
+    if top is None or not place.is_relative_to(top):
+        return ""
+    excluded = Excluded(exclude, base or top)
+    walk = _Walk(top, excluded, vendored or {}, None)
+    walk.take(top)
+    walk.complete()
+    path = PurePosixPath(place.relative_to(top).as_posix())
+    if path.as_posix() in walk.files:
+        made = reading.beginning(place, 200)
+        return "made by hipify from another file" if _HIPIFIED in made else ""
+    for each in reversed((path, *path.parents[:-1])):
+        if str(each) in walk.skipped:
+            return f"{each}: {walk.skipped[str(each)].why}"
+        if excluded(top / each, folder=each != path):
+            return f"{each}: excluded by the configuration"
+        if each != path and each.name in left_by_tools(top / each.parent, (each.name,)):
+            return f"{each}: a build, a package manager or version control made this folder"
+        if each != path and each.name.startswith(".") and each.name not in LOOKED_INTO:
+            return f"{each}: a hidden folder"
+    return ""
+
+
 def _names(folder: Path) -> list[str]:
     try:
         return [path.name for path in folder.iterdir()]
@@ -309,7 +344,7 @@ class _Walk:
     def __init__(
         self,
         root: Path,
-        excluded: _Excluded,
+        excluded: Excluded,
         vendored: Mapping[str, tuple[str, ...]],
         named: Callable[[bytes], bool] | None,
     ) -> None:
@@ -426,10 +461,14 @@ class _Walk:
                     name + module, "missing", "a git submodule that is not checked out: git submodule update --init"
                 )
 
-    def read(self) -> tuple[tuple[Source, ...], tuple[Skipped, ...]]:
-        """Read the files that were found."""
+    def complete(self) -> None:
+        """Complete the list of files: follow links, and leave third-party code out. Reads no file."""
         self._follow_links()
         self._leave_libraries()
+
+    def read(self) -> tuple[tuple[Source, ...], tuple[Skipped, ...]]:
+        """Read the files that were found."""
+        self.complete()
         sources = []
         for name, called in sorted(self.files.items()):
             given = name in self.meant
@@ -532,29 +571,6 @@ class _Walk:
                 del self.files[name]
             if files:
                 self._skip(folder, "vendored", f"third-party code: {library}")
-
-
-class _Excluded:
-    """Patterns as in .gitignore, relative to `base`: the last one that matches decides; `!` negates."""
-
-    def __init__(self, patterns: Sequence[str], base: Path) -> None:
-        self.base = Path(os.path.realpath(base))
-        self.rules: list[tuple[Glob, bool, bool]] = []
-        for pattern in patterns:
-            excludes, only_folders = not pattern.startswith("!"), pattern.endswith("/")
-            place = pattern.removeprefix("!").rstrip("/")
-            # A pattern with a slash applies to one place, any other one to names in all folders.
-            anywhere = "" if "/" in place else "**/"
-            self.rules.append((Glob(anywhere + place.lstrip("/")), only_folders, excludes))
-
-    def __call__(self, path: str | Path, *, folder: bool) -> bool:
-        excluded = False
-        if self.rules:
-            name = os.path.relpath(path, self.base).replace(os.sep, "/")
-            for glob, only_folders, excludes in self.rules:
-                if (folder or not only_folders) and glob.matches(name):
-                    excluded = excludes
-        return excluded
 
 
 def _read(path: Path) -> bytes:

@@ -125,7 +125,9 @@ def undo(root: Path, *, patience: float = 10.0, at: Step = lambda step: None) ->
     be written, or if another hipport is writing there.
     """
     root = root.resolve()
-    nothing = f"{root}: hipport has changed nothing here that it could undo"
+    nothing = (
+        f"{root}: hipport has changed nothing here that it could undo; `rewrite --out` writes only to its new folder"
+    )
     if not (root / FOLDER).is_dir():
         raise Refused([nothing])
     with locked(root, patience) as journal:

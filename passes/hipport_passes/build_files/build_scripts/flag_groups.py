@@ -135,7 +135,7 @@ class _Following:
             case cst.Name() | cst.Attribute():
                 self._follow_name(node, use, split)
             case _:
-                for part in _joined(node):
+                for part in _operands(node):
                     self._follow(part, use, split)
 
     def _follow_elements(self, node: cst.List | cst.Tuple | cst.Set, use: str, split: bool) -> None:
@@ -320,7 +320,7 @@ class _Following:
         return call is not None and len(call.args) == 1 and self.script.code(call.func) == receiver
 
 
-def _joined(node: cst.CSTNode) -> tuple[cst.BaseExpression, ...]:
+def _operands(node: cst.CSTNode) -> tuple[cst.BaseExpression, ...]:
     """Return the operands that an expression takes its strings from."""
     match node:
         case cst.BinaryOperation(operator=cst.Add()) | cst.BooleanOperation():

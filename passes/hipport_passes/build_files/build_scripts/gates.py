@@ -98,11 +98,11 @@ def _homes(script: Script) -> Iterator[Said]:
         ):
             negated = isinstance(use.comparisons[0].operator, (cst.Is, cst.Equal))
             yield from _gate(script, use, home, rocm, imported, negated)
-        elif _asked(script, home):
+        elif _only_asked(script, home):
             yield from _gate(script, home, home, rocm, imported, None)
         elif (kept := _kept(script, home)) is not None:
             yield from _by_other_name(script, home, kept, rocm, imported)
-        elif _path(script, home) and not _skipped(script, home):
+        elif _begins_path(script, home) and not _skipped(script, home):
             bare = isinstance(use, (cst.Arg, cst.FormattedStringExpression))
             either = f"{script.code(home)} or {rocm}"
             message = "CUDA_HOME is None on ROCm: ROCM_HOME instead; assumes that ROCm has the same folders below it"
@@ -143,10 +143,10 @@ def _by_other_name(
             and script.code(use.comparisons[0].comparator) == "None"
         ):
             tests.append(use)
-        elif _asked(script, place):
+        elif _only_asked(script, place):
             tests.append(place)
-    paths = [place for place in places if _path(script, place)]
-    for_nvcc = [place for place in places if not _path(script, place) and NVCC.search(_joined(script, place))]
+    paths = [place for place in places if _begins_path(script, place)]
+    for_nvcc = [place for place in places if not _begins_path(script, place) and NVCC.search(_last_part(script, place))]
     if not (tests or paths or for_nvcc) or any(_answered(script, test) for test in tests):
         return
     span = script.source.span(home)
@@ -172,7 +172,7 @@ def _stops(script: Script, test: cst.BaseExpression) -> bool:
     return isinstance(above, cst.Assert) or (isinstance(above, cst.If) and script.stops(above.body))
 
 
-def _joined(script: Script, place: cst.BaseExpression) -> str:
+def _last_part(script: Script, place: cst.BaseExpression) -> str:
     """Return the last part of a path that begins with `place`."""
     match script.parent[place]:
         case cst.BinaryOperation(right=last):
@@ -258,7 +258,7 @@ def _rebound(script: Script, home: cst.Name) -> Iterator[Said]:
     """Port a gate on a CUDA_HOME that is first PyTorch's and is then rebound."""
     use = script.parent[home]
     test = use if isinstance(use, cst.Comparison) and use.left is home else home
-    if not _asked(script, home) and (test is home or script.code(use.comparisons[0].comparator) != "None"):  # type: ignore[attr-defined]
+    if not _only_asked(script, home) and (test is home or script.code(use.comparisons[0].comparator) != "None"):  # type: ignore[attr-defined]
         return
     decided = next((above for above, _ in script.ancestors(test) if isinstance(above, (cst.If, cst.IfExp))), None)
     if decided is not None and not _answered(script, test) and _building(script, decided):
@@ -266,19 +266,19 @@ def _rebound(script: Script, home: cst.Name) -> Iterator[Said]:
         yield Said(script.source.span(test), "cuda_home", message, Certainty.MANUAL)
 
 
-def _asked(script: Script, home: cst.BaseExpression) -> bool:
+def _only_asked(script: Script, home: cst.BaseExpression) -> bool:
     """Return whether only the truth of the expression matters at its place."""
     above = script.parent[home]
     if isinstance(above, (cst.If, cst.IfExp, cst.While, cst.Assert)):
         return above.test is home
     if isinstance(above, cst.BooleanOperation):
-        return _asked(script, above)
+        return _only_asked(script, above)
     return isinstance(above, cst.UnaryOperation) or (
         isinstance(above, cst.Arg) and script.code(script.parent[above]).startswith("bool(")
     )
 
 
-def _path(script: Script, home: cst.BaseExpression) -> bool:
+def _begins_path(script: Script, home: cst.BaseExpression) -> bool:
     """Return whether the expression is the beginning of a path."""
     above = script.parent[home]
     if isinstance(above, cst.Arg):
@@ -364,9 +364,11 @@ def _guarded_by(script: Script, test: cst.BaseExpression) -> tuple[list[cst.CSTN
             break
     names = [name for name in script.named("CUDA_HOME") if any(script.is_inside(name, each) for each in guarded)]
     homes = [above if isinstance(above := script.parent[name], cst.Attribute) else name for name in names]
-    uses = [home for home in homes if not isinstance(script.parent[home], cst.Comparison) and not _asked(script, home)]
+    uses = [
+        home for home in homes if not isinstance(script.parent[home], cst.Comparison) and not _only_asked(script, home)
+    ]
     builds = any(_building(script, each) for each in guarded)
-    paths = builds and all(_path(script, home) for home in uses)
+    paths = builds and all(_begins_path(script, home) for home in uses)
     return guarded, (bool(uses) and not paths) or any(_asks_nvcc(script, each) for each in guarded)
 
 
@@ -447,11 +449,11 @@ def _skipped(script: Script, home: cst.BaseExpression) -> bool:
         if wanted
         for name in script.named("CUDA_HOME")
         if script.is_inside(name, test)
-        for each in (name, _whole(script, name))
+        for each in (name, _whole_expression(script, name))
     )
 
 
-def _whole(script: Script, name: cst.Name) -> cst.BaseExpression:
+def _whole_expression(script: Script, name: cst.Name) -> cst.BaseExpression:
     above = script.parent[name]
     return above if isinstance(above, (cst.Comparison, cst.Attribute)) else name
 

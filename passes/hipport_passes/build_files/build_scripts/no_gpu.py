@@ -427,7 +427,7 @@ class _Trail:
                 self._go(node)
 
     def _from(self, key: tuple[cst.CSTNode | None, str]) -> tuple[bool, bool]:
-        """Return what is found from all places where a variable is read."""
+        """Return whether any read of a variable decides, and whether one needs a GPU."""
         if key not in self._known:
             trail = _Trail(self.script)
             trail._is_of_variable = True

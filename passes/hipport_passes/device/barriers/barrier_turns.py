@@ -36,7 +36,7 @@ _LESSENS = re.compile(rb"(?P<n>\w+)(?:(?:/|>>|-)=\w+|--|=\(?(?P=n)(?:/|>>|-)\w+\
 _CALLERS = 3
 
 
-class _Parting(NamedTuple):
+class _Divergence(NamedTuple):
     """A divergence: its cause, which is reported once, and the condition on blocks that excludes it, if known."""
 
     text: bytes
@@ -102,7 +102,7 @@ def in_turns(function: Function, kernels: Kernels, waiting: Waiting, widest: int
             yield Finding(span, "turns", message + missing(proof), certainty=Certainty.MANUAL, proof=proof)
 
 
-def _why(kernels: Kernels, function: Function, barrier: Call, found: _Parting, widest: int) -> tuple[Ground, ...]:
+def _why(kernels: Kernels, function: Function, barrier: Call, found: _Divergence, widest: int) -> tuple[Ground, ...]:
     """Return why threads of one wavefront may diverge."""
     if found.at is not None:
         return (grounds.differing(kernels, *found.at, widest, shown=bool(found.unless)),)
@@ -113,7 +113,7 @@ def _why(kernels: Kernels, function: Function, barrier: Call, found: _Parting, w
 
 def _skips(
     function: Function, kernels: Kernels, barrier: Call, barriers: Sequence[Call], loop: Node, widest: int
-) -> Iterator[_Parting]:
+) -> Iterator[_Divergence]:
     """Yield the conditions that make some threads skip a barrier in an iteration, or reach it several times."""
     for condition in function.conditions(barrier.node, loop):
         if condition.statement == loop or not contains(loop, condition.statement):
@@ -121,7 +121,7 @@ def _skips(
         if instead_of(barrier, barriers, condition.statement):
             continue  # They wait at those other barriers in this iteration.
         if not _shrinks(function, condition, loop):
-            yield from _parted(function, kernels, condition, loop, widest)
+            yield from _divergence(function, kernels, condition, loop, widest)
     for leaving in function.exits_before(barrier.node):
         if leaving.type not in ("continue_statement", "break_statement") or not contains(loop, leaving):
             continue
@@ -135,23 +135,25 @@ def _skips(
             if statement == loop or contains(statement, barrier.node):
                 continue
             if not any(contains(statement, each.node) for each in barriers):
-                yield from _parted(function, kernels, condition, loop, widest)
+                yield from _divergence(function, kernels, condition, loop, widest)
 
 
-def _leaves(function: Function, kernels: Kernels, barrier: Call, loop: Node, widest: int) -> Iterator[_Parting]:
+def _leaves(function: Function, kernels: Kernels, barrier: Call, loop: Node, widest: int) -> Iterator[_Divergence]:
     """Yield the conditions with which some threads leave the loop before others."""
     yield from _counted_by_macro(function, kernels, loop, widest)
     for condition in function.conditions(barrier.node):
         if condition.statement == loop or (contains(loop, condition.statement) and _shrinks(function, condition, loop)):
-            yield from _parted(function, kernels, condition, loop, widest)
+            yield from _divergence(function, kernels, condition, loop, widest)
     for leaving in function.exits_before(barrier.node):
         if leaving.type == "break_statement" and _of(leaving) == loop:
             for condition in function.conditions(leaving, loop):
                 if condition.statement != loop and not contains(condition.statement, barrier.node):
-                    yield from _parted(function, kernels, condition, loop, widest)
+                    yield from _divergence(function, kernels, condition, loop, widest)
 
 
-def _parted(function: Function, kernels: Kernels, condition: Condition, loop: Node, widest: int) -> Iterator[_Parting]:
+def _divergence(
+    function: Function, kernels: Kernels, condition: Condition, loop: Node, widest: int
+) -> Iterator[_Divergence]:
     if not condition.loop and condition.statement != loop:
         side = side_of(condition.statement, condition.taken, b"", 0, 0, False, False)
         # A thread that skips the barrier in every iteration never waits there. The text tells; values take longer.
@@ -170,14 +172,14 @@ def _parted(function: Function, kernels: Kernels, condition: Condition, loop: No
             return
     elif condition.statement != loop and alike_in_turns(kernels, function, condition.expression, loop, widest):
         return
-    yield _Parting(
+    yield _Divergence(
         function.text(condition.expression), condition.statement.id, unless, (function, condition.expression)
     )
 
 
 def _inside(
     function: Function, kernels: Kernels, waiting: Waiting, barrier: Call, loop: Node, widest: int
-) -> Iterator[_Parting]:
+) -> Iterator[_Divergence]:
     """Yield the conditions with which some threads skip the barrier of a function that they call in each iteration."""
     for of in kernels.definitions(function.source, barrier.name):
         sites = waiting.sites(of) if not of.kernel and of is not function else ()
@@ -199,12 +201,14 @@ def _inside(
                 if by_parameters and all(kernels.uniformity(function, each) >= widest for each in given):
                     continue
                 if changing or any(changes(function, value, loop, kernels) for value in given):
-                    yield _Parting(
+                    yield _Divergence(
                         of.text(condition.expression), condition.statement.id, "", (of, condition.expression)
                     )
 
 
-def _in_macro(function: Function, kernels: Kernels, waiting: Waiting, barrier: Call, widest: int) -> Iterator[_Parting]:
+def _in_macro(
+    function: Function, kernels: Kernels, waiting: Waiting, barrier: Call, widest: int
+) -> Iterator[_Divergence]:
     """Yield the conditions in a macro around its barrier."""
     if barrier.name not in kernels.macros(function.source):
         return
@@ -214,10 +218,10 @@ def _in_macro(function: Function, kernels: Kernels, waiting: Waiting, barrier: C
             if not waiting.in_words(set(_WORD.findall(text, start, end))):
                 continue
             if kernels.uniformity_of_text(function, condition, barrier.node) < widest:
-                yield _Parting(condition, barrier.node.id, "")
+                yield _Divergence(condition, barrier.node.id, "")
 
 
-def _counted_by_macro(function: Function, kernels: Kernels, loop: Node, widest: int) -> Iterator[_Parting]:
+def _counted_by_macro(function: Function, kernels: Kernels, loop: Node, widest: int) -> Iterator[_Divergence]:
     """Yield a loop that begins in a macro if its trip count depends on a value that varies by thread."""
     declarator = loop.child_by_field_name("declarator") if loop.type == "function_definition" else None
     name = declarator.child_by_field_name("declarator") if declarator is not None else None
@@ -228,7 +232,7 @@ def _counted_by_macro(function: Function, kernels: Kernels, loop: Node, widest: 
     for text in kernels.expanded(function.source, function.text(name), given):
         conditions = loop_conditions(text)
         if any(kernels.uniformity_of_text(function, each, declarator) < widest for each in conditions):
-            yield _Parting(function.text(declarator), loop.id, "")
+            yield _Divergence(function.text(declarator), loop.id, "")
 
 
 def _around(barrier: Call, leaving: Node, loop: Node) -> bool:

@@ -28,10 +28,10 @@ def instead_of(barrier: Call, barriers: Sequence[Call], statement: Node) -> list
     if other:
         found = [each for each in barriers if each is not barrier and contains(statement, each.node)]
         return found if any(contains(other[0], each.node) for each in found) else None
-    if not inside or not _leaves(inside[0]):
+    if not inside or not _leaving_kind(inside[0]):
         return None
     # `if (…) { …barrier…; return; }`: the code after it is the other branch; a `continue` limits it to its loop.
-    end = _end_of_loop(statement) if _leaves(inside[0]) != "return_statement" else barriers[-1].node.end_byte
+    end = _end_of_loop(statement) if _leaving_kind(inside[0]) != "return_statement" else barriers[-1].node.end_byte
     found = [each for each in barriers if statement.end_byte <= each.node.start_byte < end]
     return found or None
 
@@ -43,7 +43,9 @@ def parts(statement: Node) -> bool:
     if statement.type not in ("if_statement", "conditional_expression"):
         return False
     branch = statement.child_by_field_name("consequence")
-    return statement.child_by_field_name("alternative") is not None or (branch is not None and bool(_leaves(branch)))
+    return statement.child_by_field_name("alternative") is not None or (
+        branch is not None and bool(_leaving_kind(branch))
+    )
 
 
 def _end_of_loop(statement: Node) -> int:
@@ -65,7 +67,7 @@ def _case(statement: Node, node: Node) -> int | None:
     return None
 
 
-def _leaves(branch: Node) -> str:
+def _leaving_kind(branch: Node) -> str:
     """Return the kind of the statement that leaves a branch at its end; empty if none does."""
     last = branch if branch.type != "compound_statement" else (branch.named_children or [branch])[-1]
     return last.type if last.type in ("return_statement", "continue_statement", "break_statement") else ""

@@ -44,6 +44,7 @@ from hipport.engine.pipeline import Pass
 from hipport.program.own_headers import include
 from hipport.program.project import Project
 from hipport.syntax.cpp import Cpp, within
+from hipport_passes.device.spin_locks.lock_attempts import WAITS
 from hipport_passes.device.spin_locks.lock_flags import ATOMIC, for_the_block, own_flag, progress, readers_of
 from hipport_passes.device.spin_locks.lock_turns import (
     all_in_turns,
@@ -59,7 +60,6 @@ from hipport_passes.device.spin_locks.taking import (
     LOOP,
     METHODS,
     NAME,
-    WAITS,
     ZERO,
     acquire_in,
     gives_back_a_lock,

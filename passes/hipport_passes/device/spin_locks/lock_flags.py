@@ -14,8 +14,9 @@ from hipport.core.finding import Certainty, Finding
 from hipport.program.own_headers import include
 from hipport.program.project import Project
 from hipport.syntax.cpp import Cpp
+from hipport_passes.device.spin_locks.lock_attempts import WAITS
 from hipport_passes.device.spin_locks.lock_turns import BLOCK_TOGETHER, TURNS, fixed, in_turns, used_behind
-from hipport_passes.device.spin_locks.taking import NAME, WAITS, changes, innermost_loop, is_look, waits_for
+from hipport_passes.device.spin_locks.taking import NAME, changes, innermost_loop, is_look, waits_for
 
 if TYPE_CHECKING:
     from tree_sitter import Node

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from hipport.analysis.functions import Call, Function, arguments, called_name, contains, nodes
 from hipport.analysis.kernels import Kernels
 from hipport.core.edits import Span
+from hipport_passes.device.spin_locks.lock_attempts import WAITS, is_last
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -19,10 +20,6 @@ METHODS = re.compile(rb"exchange|compare_exchange_(?:strong|weak)|test_and_set")
 ATOMICS = re.compile(rb"atomic(?:CAS|Exch)(?:_block|_system)?|" + METHODS.pattern)
 _GIVES = re.compile(rb"store|clear|exchange")
 _LOOPS = frozenset(("while_statement", "do_statement", "for_statement"))
-# The body of a loop that only waits, and operations that order memory.
-WAITS = re.compile(
-    rb"(?:\s|[;{}]|(?:hipport::)?(?:__)?(?:nanosleep|builtin_amdgcn_s_sleep|threadfence\w*)\s*\([^()]*\)\s*;)*"
-)
 # Reads of the lock until it seems free, before the next attempt.
 LOOKS = re.compile(rb"\bwhile\s*\((?:[^(){};=]|[!=]=|\([^(){};=]*\))*\)\s*(?:;|\{[\s;]*\})")
 SLEEP = re.compile(rb"(?:__)?(?:nanosleep|builtin_amdgcn_s_sleep)")
@@ -110,107 +107,16 @@ def _taken_in_body(function: Function, loop: Node) -> Acquire | None:
         if acquire is None or acquire.call != call or not acquire.free or innermost_loop(call) != loop:
             continue
         last = b"".join(function.text(arguments(call)[-1]).split())
-        leaves = [_turn(function, loop, acquire, _number(result)) for result in (acquire.free, last)]
+        leaves = [is_last(function, loop, call, acquire.free, _number(result)) for result in (acquire.free, last)]
         if leaves != [True, False]:
             return None
-        return acquire._replace(two_valued=_turn(function, loop, acquire, _NEITHER) is not False)
+        return acquire._replace(two_valued=is_last(function, loop, call, acquire.free, _NEITHER) is not False)
     return None
-
-
-class _Unknown(Exception):
-    """The text does not show the effect of an iteration of a loop."""
 
 
 def _number(text: bytes) -> bytes:
     """Return a literal without its suffix."""
     return text.rstrip(b"uUlL") if text[:1].isdigit() else text
-
-
-def _turn(function: Function, loop: Node, acquire: Acquire, result: bytes) -> bool | None:
-    """Return whether an iteration is the last if the attempt to take the lock gives `result`; None if unknown.
-
-    The iteration does nothing else, and it takes place.
-    """
-    known: dict[bytes, bytes] = {}
-    condition, body = loop.child_by_field_name("condition"), loop.child_by_field_name("body")
-
-    def value(node: Node) -> bytes:
-        if node == acquire.call:
-            return result
-        text = function.text(node).strip()
-        parts = node.named_children
-        if node.type in ("condition_clause", "parenthesized_expression", "cast_expression") and parts:
-            return value(parts[-1])
-        if node.type in ("number_literal", "true", "false"):
-            return {b"true": b"1", b"false": b"0"}.get(text, text.rstrip(b"uUlL"))
-        if node.type == "identifier":
-            variable = function.locals.named(text, node.start_byte)
-            if text in known:
-                return known[text]
-            if variable is None:
-                return text  # A constant.
-            before = function.locals.last(variable, loop)
-            if before is not None and len(before.values) == 1:
-                return value(before.values[0])
-        if node.type == "unary_expression" and text.startswith(b"!"):
-            return b"0" if truth(parts[-1]) else b"1"
-        if node.type == "call_expression" and called_name(node, function.source.code) == b"opaque":
-            return value(arguments(node)[0])
-        left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
-        sign = node.child_by_field_name("operator")
-        if left is not None and right is not None and sign is not None:
-            if node.type == "assignment_expression" and sign.type == "=" and left.type == "identifier":
-                known[function.text(left)] = value(right)
-                return known[function.text(left)]
-            if node.type == "binary_expression" and sign.type in ("==", "!="):
-                return b"1" if (value(left) == value(right)) == (sign.type == "==") else b"0"
-        raise _Unknown
-
-    def truth(node: Node) -> bool:
-        text = value(node)
-        if text == result and not text[:1].isdigit() and text != acquire.free:
-            return True  # The value of a taken lock is not 0.
-        if not text.lstrip(b"-").isdigit():
-            raise _Unknown
-        return int(text) != 0
-
-    def leaves(node: Node) -> bool | None:
-        """Return whether a statement leaves the loop, or (False) the iteration; None if the next statement follows."""
-        if node.type in ("compound_statement", "else_clause"):
-            for each in node.named_children:
-                left = leaves(each)
-                if left is not None:
-                    return left
-            return None
-        if node.type in ("break_statement", "continue_statement"):
-            return node.type == "break_statement"
-        if node.type == "if_statement":
-            asked, yes = node.child_by_field_name("condition"), node.child_by_field_name("consequence")
-            no = node.child_by_field_name("alternative")
-            if asked is None or yes is None:
-                raise _Unknown
-            branch = yes if truth(asked) else no
-            return leaves(branch) if branch is not None else None
-        if node.type == "declaration":
-            for each in node.children_by_field_name("declarator"):
-                name, given = each.child_by_field_name("declarator"), each.child_by_field_name("value")
-                if name is None or given is None:
-                    raise _Unknown
-                known[function.text(name)] = value(given)
-            return None
-        if not WAITS.fullmatch(function.text(node)):
-            if node.type != "expression_statement" or not node.named_children:
-                raise _Unknown
-            value(node.named_children[0])
-        return None
-
-    try:
-        if loop.type != "do_statement" and condition is not None and not truth(condition):
-            return None  # The loop may have no iteration.
-        left = leaves(body) if body is not None else None
-        return left if left else condition is not None and not truth(condition)
-    except _Unknown:
-        return None
 
 
 def gives_back_a_lock(function: Function) -> bool:

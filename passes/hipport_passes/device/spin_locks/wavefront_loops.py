@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from hipport.analysis.ending_loops import EndingLoops
 from hipport.analysis.functions import Function
-from hipport.analysis.inlined_program import Inlining, Named
+from hipport.analysis.inlined_program import Inlining, RegisterOrigin
 from hipport.analysis.kernels import Kernels
 from hipport.analysis.memory_places import LOOKS
 from hipport.analysis.uniform_values import Value
@@ -152,7 +152,7 @@ class WavefrontLoops:
         proofs = self._kernels.proofs(root.source)
         whole = Inlining(proofs.program).of(proofs.program.callee(root))
 
-        def told(named: Named) -> Value | None:
+        def told(named: RegisterOrigin) -> Value | None:
             # Most kernels have no loop that waits: the value analysis runs only where there is one.
             proofs.run(root)
             return proofs.told(*named)

@@ -12,27 +12,27 @@ import re
 from collections.abc import Iterable
 from functools import cached_property
 from itertools import pairwise
+from pathlib import Path
 
 from hipport.analysis.functions import Function
 from hipport.analysis.references import Mentions
 from hipport.core.edits import Span
+from hipport.core.tables import load, one_of
 from hipport.program.project import Component, Project
 from hipport.syntax.cpp import Cpp, within
 
 # Functions of the whole wavefront, and of 32 lanes; signs that the code considers 64 lanes.
-_OF_WAVEFRONT = re.compile(rb"\b__(?:shfl(?:_up|_down|_xor)?|ballot|any|all)\s*\(")
-OF_32_LANES = re.compile(
-    rb"\bhipport::(?:shfl|ballot|any|all|uni|activemask|match_|reduce_|lane)|"
-    rb"\b__(?:shfl(?:_up|_down|_xor)?|any|all|uni|ballot|match_\w+|reduce_\w+)_sync\b|\b__activemask\b"
-)
+_WORDS = {name: one_of(names).encode() for name, names in load(Path(__file__).with_suffix(".toml"))["words"].items()}
+_OF_WAVEFRONT = re.compile(rb"\b" + _WORDS["wavefront"] + rb"\s*\(")
+OF_32_LANES = re.compile(rb"\bhipport::" + _WORDS["hipport"] + rb"|\b" + _WORDS["lanes_32"] + rb"\b")
 _BY_WAVEFRONT = re.compile(
-    rb"\bwarpSize\b|\b__AMDGCN_WAVEFRONT_SIZE|\b__(?:popc|ffs|clz|brev)ll\b|\bunsigned\s+long\s+long\b|\buint64_t\b"
+    rb"\bwarpSize\b|\b__AMDGCN_WAVEFRONT_SIZE|\b" + _WORDS["wide"] + rb"\b|\bunsigned\s+long\s+long\b|\buint64_t\b"
 )
 _WORD = re.compile(rb"[A-Za-z_]\w*")
 _MASKED = re.compile(rb"__\w+_sync")
 # Lanes by HIP's own functions, 64-bit masks, and sizes by name.
 _64_LANES = re.compile(
-    rb"\b__(?:lane_id|(?:popc|ffs|clz|brev)ll)\s*\(|\b__builtin_amdgcn_(?:mbcnt_hi|ballot_w64)\b|"
+    rb"\b(?:__lane_id|" + _WORDS["wide"] + rb")\s*\(|\b__builtin_amdgcn_(?:mbcnt_hi|ballot_w64)\b|"
     rb"\b\w*(?i:warp|wave|lane)\w*\s*(?:=|\{)?\s*64\b"
 )
 _NARROW = re.compile(rb"\s*(?:0[xX][fF]{1,8}[uU]?|~\s*0[uU]?|-1|\(\s*unsigned\s*\)\s*-1|UINT_MAX)\s*")

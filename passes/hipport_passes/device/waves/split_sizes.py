@@ -196,7 +196,7 @@ def _by_words(logical: Logical, sizes: WaveSizes) -> Iterator[_Met]:
         and not _OF_PYTORCH.search(origin.text)
     }
     macros = {name: each for each in logical.mentions.definitions if each.function is None for name in each.names}
-    # In the order of the sources: what is told must not depend on how a set is laid out.
+    # In the order of the sources: messages must not depend on the order of a set.
     for user in (each for each in logical.mentions.definitions if constants and each in logical.having):
         waiting, seen = [user], {user}
         while waiting:

@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 import re
-from pathlib import PurePath
+from pathlib import Path, PurePath
 
+from hipport.core.tables import load, one_of
 from hipport.program.project import Project
 from hipport.syntax.cpp import Cpp, within
 from hipport.syntax.cpp_text import Include
@@ -14,8 +15,9 @@ from hipport_passes.names.headers.include_lines import is_own
 
 # Code that needs the runtime header: launches, built-in variables, vector types and functions, the runtime's functions.
 NEEDS_RUNTIME = re.compile(
-    rb"<<<|\b(?:__(?:CUDA_RUNTIME(?:_API)?|DRIVER_TYPES|VECTOR_TYPES)_H__|HIP_INCLUDE_HIP_\w+|(?:CUDA|HIP)_[RC]_\d\w+|threadIdx|blockIdx|blockDim|gridDim|warpSize|dim3|__syncthreads\w*|__threadfence\w*|atomic[A-Z]\w+"
-    rb"|__launch_bounds__|__shared__|__global__|__device__|__constant__|__forceinline__|__noinline__|__\w+_r[nzud]"
+    rb"<<<|\b(?:"
+    + one_of(load(Path(__file__).parent.with_suffix(".own.toml"))["words"]["runtime"]).encode()
+    + rb"|(?:CUDA|HIP)_[RC]_\d\w+|atomic[A-Z]\w+|__\w+_r[nzud]"
     rb"|(?:make_)?(?:u?(?:char|short|int|long|longlong)|float|double)[1-4]|(?:cuda|hip)[A-Z]\w+|cu[A-Z]\w+)\b"
 )
 

@@ -16,7 +16,8 @@ import libcst as cst
 from hipport.core.finding import Finding
 from hipport.core.tables import one_of
 from hipport_passes.python.runtime.capability_choices import choices
-from hipport_passes.python.runtime.capability_reader import WORDS, Elsewhere, Reader
+from hipport_passes.python.runtime.capability_kinds import Elsewhere
+from hipport_passes.python.runtime.capability_reader import WORDS, Reader
 from hipport_passes.python.runtime.capability_tables import BY_ACCIDENT, looked_up
 from hipport_passes.python.runtime.capability_unfollowed import unfollowed
 from hipport_passes.python.runtime.capability_values import Capability

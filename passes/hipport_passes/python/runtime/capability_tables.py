@@ -34,7 +34,7 @@ def looked_up(reader: Reader, node: cst.Subscript | cst.Call) -> str:
         if not values and elsewhere.is_imported(reader.program, table):
             return _NOT_SEEN if default is None else ""
         table = values[0][0] if len(values) == 1 and values[0][1] is None else table
-    keys = _keys(reader, table)
+    keys = _table_keys(reader, table)
     there = [value_of(kind, each) in keys for each in AMD]
     if not keys or None in keys or all(there):
         return ""
@@ -57,7 +57,7 @@ def _is_set(reader: Reader, node: cst.CSTNode) -> bool:
     return isinstance(reader.program.parent[node], cst.AssignTarget | cst.AugAssign | cst.Del)
 
 
-def _keys(reader: Reader, table: cst.BaseExpression) -> set[object]:
+def _table_keys(reader: Reader, table: cst.BaseExpression) -> set[object]:
     """Return the keys of a literal table, or the indices of a list; empty if they are unknown."""
     match table:
         case cst.Dict(elements=elements):
@@ -67,12 +67,12 @@ def _keys(reader: Reader, table: cst.BaseExpression) -> set[object]:
                     found.add(reader.constant_at(each.key))
                 else:
                     of = reader.origins.of(each.value)
-                    inner = _keys(reader, of[0][0]) if len(of) == 1 and isinstance(of[0][0], cst.Dict) else set()
+                    inner = _table_keys(reader, of[0][0]) if len(of) == 1 and isinstance(of[0][0], cst.Dict) else set()
                     found |= inner or {None}
             return found
         case cst.Call(func=cst.Name("dict"), args=[cst.Arg(value=values, keyword=None, star="")]):
             if isinstance(values, cst.Dict):
-                return _keys(reader, values)
+                return _table_keys(reader, values)
             rows = values.elements if isinstance(values, cst.List | cst.Tuple) else ()
             return {
                 reader.constant_at(each.value.elements[0].value)

@@ -18,7 +18,7 @@ from hipport.program.script_names import called
 from hipport_passes.python.runtime.capability_reader import WORDS, Reader
 from hipport_passes.python.runtime.program import PythonProgram
 
-# Functions whose result has in it what they are given, and methods alike.
+# Functions and methods whose result contains their arguments.
 _PASSES_ON = re.compile(one_of(WORDS["passes_on"]))
 _ASKS = "cuda.get_device_capability"
 _ARCH_LIST = "TORCH_CUDA_ARCH_LIST"
@@ -153,7 +153,7 @@ class Traces:
         if self._any([value for value, _ in origins], depth):
             return True
         places = dict.fromkeys((key, (self.program.function(name), name.value)))
-        # What is known of an element is not what is said of all.
+        # A fact about one element does not hold for all.
         taken_apart = [value for place in places for value in self._unpacked.get(place, ()) if not known]
         added = [each.value for each in self.program.bindings.get(key, ()) if each.how != "parameter" and each.value]
         put = [each for _, each in self._put.get(name.value, ())]

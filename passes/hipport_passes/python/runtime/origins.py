@@ -23,7 +23,7 @@ from hipport_passes.python.runtime.program import PythonProgram
 EACH = "*"
 #: The selected element of a value: a number, a key, any (`EACH`); None for the value itself.
 Part = int | str | None
-Origin = tuple[cst.BaseExpression, Part]
+ValueOrigin = tuple[cst.BaseExpression, Part]
 
 # The depth of nested calls and tables; handwritten programs stay below it.
 _DEEPEST = 8
@@ -46,7 +46,7 @@ class Origins:
 
     def __init__(self, program: PythonProgram) -> None:
         self.program = program
-        self._known: dict[cst.BaseExpression, tuple[Origin, ...]] = {}
+        self._known: dict[cst.BaseExpression, tuple[ValueOrigin, ...]] = {}
         self._globals: dict[str, list[cst.FunctionDef]] = {}
         self._classes: dict[str, cst.ClassDef] = {}
         self._functions: dict[tuple[str, bool], list[cst.FunctionDef]] = {}
@@ -64,7 +64,7 @@ class Origins:
                 case cst.FunctionDef(name=cst.Name(name)):
                     self._functions.setdefault((name, self._owner(node) is not None), []).append(node)
 
-    def of(self, node: cst.BaseExpression, part: Part = None, depth: int = 0) -> list[Origin]:
+    def of(self, node: cst.BaseExpression, part: Part = None, depth: int = 0) -> list[ValueOrigin]:
         """Return the origins of `part` of the value at `node`, one hop back; empty if they are unknown."""
         if depth > _DEEPEST:
             return []
@@ -76,7 +76,7 @@ class Origins:
             ]
         return self._part(node, part, depth)
 
-    def _part(self, value: cst.BaseExpression, part: Part, depth: int) -> list[Origin]:
+    def _part(self, value: cst.BaseExpression, part: Part, depth: int) -> list[ValueOrigin]:
         """Return the element itself if the value is literal, else the expression that has the part."""
         match value:
             case cst.Tuple() | cst.List() | cst.Set() if not any(
@@ -97,7 +97,7 @@ class Origins:
                 return [(value.elt, None)]
             case cst.Call(func=cst.Name("dict")) if not isinstance(part, int):
                 return [(each.value, None) for each in value.args if each.keyword and each.keyword.value == part]
-        found: list[Origin] = []
+        found: list[ValueOrigin] = []
         for origin, inner in self.back(value) if depth <= _DEEPEST else ():
             whole = [(origin, None)] if inner is None else self._part(origin, inner, depth + 1)
             found += [each for deeper, rest in whole if rest is None for each in self._part(deeper, part, depth + 1)]
@@ -123,7 +123,7 @@ class Origins:
         return [self.program.code(base.value) for base in owner.bases] if owner is not None else []
 
     def reads(self, node: cst.BaseExpression) -> list[cst.Name | cst.Attribute | cst.Subscript]:
-        """Return where what is read is the value at `node`, and nothing else."""
+        """Return the reads that give the value at `node` and no other."""
         return self._reads.get(node, [])
 
     @cached_property
@@ -138,14 +138,14 @@ class Origins:
                             found.setdefault(value, []).append(each)
         return found
 
-    def back(self, node: cst.BaseExpression) -> tuple[Origin, ...]:
+    def back(self, node: cst.BaseExpression) -> tuple[ValueOrigin, ...]:
         """Return the origins of the value at `node`, each with its part."""
         if node not in self._known:
             self._known[node] = ()  # A cycle has no origin.
             self._known[node] = self._back(node)
         return self._known[node]
 
-    def _back(self, node: cst.BaseExpression) -> tuple[Origin, ...]:
+    def _back(self, node: cst.BaseExpression) -> tuple[ValueOrigin, ...]:
         program = self.program
         match node:
             case cst.Name():
@@ -190,7 +190,7 @@ class Origins:
                         r.value for r in self.program.returns(each) if r.value is not None and known is not each
                     )
 
-    def _of_name(self, name: cst.Name) -> Iterator[Origin]:
+    def _of_name(self, name: cst.Name) -> Iterator[ValueOrigin]:
         program = self.program
         if (loop := program.comprehended(name)) is not None:
             if isinstance(loop.target, cst.Name):
@@ -252,7 +252,7 @@ class Origins:
         return line
 
     def _last(self, name: cst.Name, bound: _Bound) -> list[Binding]:
-        """Leave out what is overwritten where a name is given values one after the other: `c = f()`, `c = c[0]`."""
+        """Leave out overwritten values of a name that is assigned several times in order: `c = f()`, `c = c[0]`."""
         program = self.program
         if bound.block is None:
             return bound.bindings
@@ -277,7 +277,7 @@ class Origins:
                 return above
         return None
 
-    def _assigned(self, node: cst.Assign | cst.AnnAssign | cst.NamedExpr, wanted: str) -> Iterator[Origin]:
+    def _assigned(self, node: cst.Assign | cst.AnnAssign | cst.NamedExpr, wanted: str) -> Iterator[ValueOrigin]:
         """Yield the values that an assignment gives to the target `wanted`."""
         if node.value is None:
             return
@@ -293,7 +293,7 @@ class Origins:
                     (node.value, i) for i, each in enumerate(elements) if self.program.code(each.value) == wanted
                 )
 
-    def _arguments(self, parameter: cst.Param) -> list[Origin]:
+    def _arguments(self, parameter: cst.Param) -> list[ValueOrigin]:
         """Return the arguments in the file's calls for a parameter; nothing where there are many."""
         program = self.program
         function = program.function(parameter) if parameter in program.parent else None
@@ -313,7 +313,7 @@ class Origins:
         given = [self._argument(call, function, parameter) for call in calls] if len(calls) <= _MOST else []
         return [each for each in given if each is not None]
 
-    def _argument(self, call: cst.Call, function: cst.FunctionDef, parameter: cst.Param) -> Origin | None:
+    def _argument(self, call: cst.Call, function: cst.FunctionDef, parameter: cst.Param) -> ValueOrigin | None:
         """Return what a call gives for a parameter, also as a part of what is taken apart: `f(*capability)`."""
         value = self.program.argument(call, function, parameter)
         if value is not None:
@@ -331,7 +331,7 @@ class Origins:
         above = self.program.parent.get(self.program.parent[function])
         return above if isinstance(above, cst.ClassDef) else None
 
-    def _of_attribute(self, node: cst.BaseExpression, of: cst.BaseExpression, name: str) -> Iterator[Origin]:
+    def _of_attribute(self, node: cst.BaseExpression, of: cst.BaseExpression, name: str) -> Iterator[ValueOrigin]:
         program = self.program
         if isinstance(node, cst.Attribute):
             yield from ((each, None) for each in program.read_as(node))
@@ -385,10 +385,10 @@ class Origins:
                     found += [self._classes[name]] if name in self._classes else []
         return found
 
-    def _class_attributes(self, owner: cst.ClassDef, name: str) -> list[Origin]:
+    def _class_attributes(self, owner: cst.ClassDef, name: str) -> list[ValueOrigin]:
         """Return the values of a class attribute: in its body, its bases', and, for a field, in constructor calls."""
         program = self.program
-        found: list[Origin] = []
+        found: list[ValueOrigin] = []
         waiting, seen = [owner], set()
         while waiting:
             each = waiting.pop()
@@ -412,7 +412,7 @@ class Origins:
         return found
 
     @staticmethod
-    def _field(call: cst.Call, name: str, index: int) -> Iterator[Origin]:
+    def _field(call: cst.Call, name: str, index: int) -> Iterator[ValueOrigin]:
         yield from ((each.value, None) for each in call.args if each.keyword is not None and each.keyword.value == name)
         if len(call.args) == 1 and call.args[0].star == "*":
             yield call.args[0].value, index

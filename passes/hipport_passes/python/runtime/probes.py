@@ -5,11 +5,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
 import libcst as cst
 
 from hipport.core.edits import Edit
 from hipport.core.finding import Finding
+from hipport.core.tables import load, one_of
 from hipport.syntax.holes import HOLE
 from hipport_passes.build_files import nvidia_tools
 from hipport_passes.python.python_gates import PRODUCT
@@ -18,10 +20,7 @@ from hipport_passes.python.runtime.program import PythonProgram, finding
 
 _NVIDIA_SMI = re.compile(r"(?:.*[/\\\s;&|(])?nvidia-smi(?:\.exe)?(?:\s.*|\s*[;&|)].*)?", re.DOTALL)
 #: Functions that run a command.
-RUNS = re.compile(
-    r"(?i)(?:^|[._])(?:check_output|check_call|run\w*|call|popen|system|getoutput|getstatusoutput|exec\w*|\w*command|\w*cmd|"
-    r"shell|sh|create_subprocess_(?:exec|shell))$"
-)
+RUNS = re.compile(rf"(?i)(?:^|[._]){one_of(load(Path(__file__).with_suffix('.toml'))['words']['runs'])}$")
 _LOOKS = re.compile(r"(?:^|[._])(?:which|find_executable)$")
 # An architecture of NVIDIA's by its number, in a string of its own: of pieces of `sm_80`.
 # What an expression has between it and its statement.
@@ -44,13 +43,13 @@ def nvidia_smi(program: PythonProgram) -> Iterator[Finding]:
         call = _given_to(program, node)
         if call is None or program.copes(call, _ERRORS) or _prepared(program, call):
             continue
-        if _compared(program, call) and not program.insists_on(call):
+        if _only_status_counts(program, call) and not program.insists_on(call):
             continue
         if program.by_notebook(call):
             continue
         name = program.code(call.func)
         if _LOOKS.search(name):
-            if not _asked(program, call):
+            if not _decides_more(program, call):
                 continue
             message = "ROCm has no nvidia-smi; torch.cuda.is_available() reports any GPU"
         elif RUNS.search(name):
@@ -74,7 +73,7 @@ def tools(program: PythonProgram) -> Iterator[Finding]:
         call = _given_to(program, node)
         if call is None or program.by_notebook(call) or not RUNS.search(program.code(call.func)):
             continue
-        if not program.copes(call, _ERRORS) and not _prepared(program, call) and not _compared(program, call):
+        if not program.copes(call, _ERRORS) and not _prepared(program, call) and not _only_status_counts(program, call):
             said.add(found[1])
             yield finding(program, call, "tool", nvidia_tools.told(found[1]))
 
@@ -115,7 +114,7 @@ def _prepared(program: PythonProgram, node: cst.CSTNode) -> bool:
     return False
 
 
-def _asked(program: PythonProgram, call: cst.Call) -> bool:
+def _decides_more(program: PythonProgram, call: cst.Call) -> bool:
     """Return whether a condition tests for the tool, and more depends on it than its run."""
     node: cst.CSTNode = call
     while isinstance(program.parent[node], (cst.Comparison, cst.BooleanOperation, cst.UnaryOperation)):
@@ -126,7 +125,7 @@ def _asked(program: PythonProgram, call: cst.Call) -> bool:
     return node is not call or isinstance(above, cst.Return)
 
 
-def _compared(program: PythonProgram, call: cst.Call) -> bool:
+def _only_status_counts(program: PythonProgram, call: cst.Call) -> bool:
     """Return whether only the exit status matters: `os.system("nvidia-smi") == 0` handles the absence."""
     above = program.parent[call]
     return isinstance(above, cst.Comparison) and not _LOOKS.search(program.code(call.func))

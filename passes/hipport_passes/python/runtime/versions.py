@@ -121,13 +121,13 @@ def _judged(program: PythonProgram, node: cst.BaseExpression) -> Iterator[Findin
         case cst.Comparison() | cst.ComparisonTarget():
             yield from _compared(program, node)
         case cst.If() | cst.IfExp() | cst.Assert() | cst.While() if getattr(above, "test", None) is node:
-            yield from _asked(program, node, node, False)
+            yield from _build_question(program, node, node, False)
         case cst.BooleanOperation(operator=cst.Or(), right=cst.SimpleString(value)) if value[1:-1] == ASSUMED:
             return  # An expression that this pass writes.
         case cst.BooleanOperation():
-            yield from _asked(program, node, node, False)
+            yield from _build_question(program, node, node, False)
         case cst.UnaryOperation(operator=cst.Not()):
-            yield from _asked(program, node, above, True)
+            yield from _build_question(program, node, above, True)
 
 
 def _passed_on(program: PythonProgram, node: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
@@ -161,7 +161,7 @@ def _passed_on(program: PythonProgram, node: cst.BaseExpression) -> Iterator[cst
 
 
 def _read_elsewhere(program: PythonProgram, node: cst.BaseExpression) -> list[cst.Name | cst.Attribute | cst.Subscript]:
-    """Return where what is read is the value at `node`, and nothing else: of a tuple, or an attribute of a class."""
+    """Return the reads that give the value at `node` and no other, also from a tuple or an attribute of a class."""
     return program.source.fact(origins).reads(node)
 
 
@@ -251,9 +251,9 @@ def _compared(program: PythonProgram, node: cst.BaseExpression) -> Iterator[Find
     if isinstance(operator, (cst.LessThan, cst.LessThanEqual, cst.GreaterThan, cst.GreaterThanEqual)):
         yield from _fails(program, node)
     elif program.code(other) == "None":
-        yield from _asked(program, node, comparison, isinstance(operator, (cst.Is, cst.Equal)))
+        yield from _build_question(program, node, comparison, isinstance(operator, (cst.Is, cst.Equal)))
     elif (isinstance(operator, (cst.NotEqual, cst.NotIn)) and _stops(program, comparison)) or (
-        isinstance(operator, (cst.Equal, cst.In)) and _needed(program, comparison)
+        isinstance(operator, (cst.Equal, cst.In)) and _stops_if_false(program, comparison)
     ):
         message = "torch.version.cuda is None on ROCm, so this stops the program; use torch.version.hip there"
         yield finding(program, comparison, "cuda_version", message)
@@ -275,7 +275,7 @@ def _insists(program: PythonProgram, test: cst.CSTNode) -> bool:
     return isinstance(above, cst.Assert) and above.test is node
 
 
-def _needed(program: PythonProgram, test: cst.CSTNode) -> bool:
+def _stops_if_false(program: PythonProgram, test: cst.CSTNode) -> bool:
     """Return whether the program stops if the condition is false, by an assertion or an `else`."""
     above = program.parent[test]
     if isinstance(above, cst.If) and above.test is test and isinstance(above.orelse, cst.Else):
@@ -283,7 +283,7 @@ def _needed(program: PythonProgram, test: cst.CSTNode) -> bool:
     return _insists(program, test)
 
 
-def _asked(
+def _build_question(
     program: PythonProgram, node: cst.BaseExpression, test: cst.BaseExpression, absent: bool
 ) -> Iterator[Finding]:
     """Port a test of whether PyTorch is built for CUDA. `absent`: the test is true if it is not."""
@@ -319,7 +319,7 @@ def _asked(
 
 
 def _gates(program: PythonProgram, node: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
-    """Yield the conditions that `_asked` opens for ROCm."""
+    """Yield the conditions that `_build_question` opens for ROCm."""
     if program.decided:
         return
     above = program.parent[node]
