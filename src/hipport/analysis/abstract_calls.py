@@ -838,12 +838,33 @@ class AbstractCalls(MemoryAccess):
         cell = self.ir.cells[each.number]
         name = class_name(cell.type)
         held = cell.kind in ("local", "temporary") and (self.depth, each.number) in self.cells
-        if name and not cell.pointer and held:
+        if name and not cell.pointer and held and not self._is_never_destroyed(name):
             place = Value(GRID, targets=frozenset((Place(self.depth, each.number),)))
             if cell.array:
                 place = self._part_of(place, "[]")
             self._destroy(each, place, name)
         self._declare(each)
+
+    def _is_never_destroyed(self, name: str) -> bool:
+        """Whether neither the class nor a part of it has a destructor that is seen: for most classes."""
+        never = self.machine.never_destroyed
+        if name not in never and not self._has_destructor(name):
+            never.add(name)
+        return name in never
+
+    def _has_destructor(self, name: str, depth: int = 4) -> bool:
+        program, path = self.machine.program, self.frame.path
+        if program.callees(path, f"~{name}", name, 0):
+            return True
+        fields = program.fields(path, name) if depth else None
+        if fields is None:
+            return False
+        parts = {class_name(kind) for _, kind in fields if not kind.endswith(("*", "&", "[]"))}
+        return any(
+            self._has_destructor(of, depth - 1)
+            for of in (parts | set(program.bases(name))) - {name, ""}
+            if program.fields(path, of) is not None
+        )
 
     def _destroy(self, each: Instruction, place: Value, name: str, depth: int = 4) -> None:
         """Run the destructor of a class, and those of its members and bases."""

@@ -56,6 +56,8 @@ from hipport.analysis.uniform_values import (
     wider,
 )
 
+#: An instruction, the block and its position there, and what runs it.
+_Step = tuple[tuple[int, int], Callable[[Any, Instruction], "Value | None"], Instruction]
 #: Limits: how deep calls are followed, the sets of arguments for one function, the visits of one block.
 _DEEPEST, _MOST_RUNS, _MOST_VISITS = 24, 24, 64
 #: How often a recursive function is run until its result agrees with the assumed one.
@@ -86,6 +88,7 @@ class AbstractExecution:
         self.endless: set[int] = set()
         self.frames: list[Frame] = []
         self._flows: dict[int, Reconvergence] = {}
+        self._steps: dict[tuple[int, int], tuple[list[_Step], list[_Step]]] = {}
         self._known: dict[object, tuple[CallResult, tuple[tuple[Numbering, int], ...]]] = {}
         #: The assumptions on blocks so far.
         self._assumed: list[tuple[Numbering, int]] = []
@@ -96,6 +99,9 @@ class AbstractExecution:
         self._keep: list[object] = []
         #: The types of parts of objects, by the object's type and the path to the part.
         self.types: dict[tuple[str, tuple[str, ...]], str] = {}
+        self.tags: dict[str, str] = {}
+        self.addresses: dict[tuple[int, int], Value] = {}
+        self.never_destroyed: set[str] = set()
 
     def run(self, callee: Callee, blocks: Blocks, arguments: Sequence[Value]) -> None:
         """Run a function that is not called, with these arguments: a kernel, or a function whose calls are not seen."""
@@ -267,6 +273,19 @@ class AbstractExecution:
             self._flows[id(ir)] = Reconvergence(ir.blocks)
             self._keep.append(ir)
         return self._flows[id(ir)]
+
+    def steps(self, ir: DeviceIR, block: int) -> tuple[list[_Step], list[_Step]]:
+        """Return the instructions of a block with their handlers, and those whose results may change."""
+        known = self._steps.get((id(ir), block))
+        if known is None:
+            self._keep.append(ir)
+            always: list[_Step] = [
+                ((block, index), _HANDLERS[each.operation], each)
+                for index, each in enumerate(ir.blocks[block].instructions)
+            ]
+            known = always, [step for step in always if step[2].operation not in _SAME_ALWAYS]
+            self._steps[id(ir), block] = known
+        return known
 
     def tell(self, path: object, span: Span, text: str, value: Value) -> None:
         """Record the value of an expression; one inside a macro's expansion by `text`."""
@@ -511,12 +530,10 @@ class _Activation(AbstractCalls):
 
     def _run_block(self, block: int) -> None:
         registers, path = self.registers, self.frame.path
-        for index, instruction in enumerate(self.ir.blocks[block].instructions):
-            operation = instruction.operation
-            if operation in _SAME_ALWAYS and instruction.target in registers:
-                continue
-            self.at = (block, index)
-            made = _HANDLERS[operation](self, instruction)
+        always, changing_ones = self.machine.steps(self.ir, block)
+        for at, handler, instruction in changing_ones if block in self.after else always:
+            self.at = at
+            made = handler(self, instruction)
             if made is not None:
                 why = made.why
                 if why is not None and why.path is None:

@@ -134,6 +134,8 @@ def weaken(
 
 def overlap(one: tuple[str, ...], two: tuple[str, ...]) -> bool:
     """Whether two parts of a variable may overlap."""
+    if not one or not two or one == two:
+        return True
     for a, b in zip(one, two, strict=False):
         if a.startswith("[") != b.startswith("["):
             return True  # an object read as an array: which member an element is is unknown
@@ -146,11 +148,14 @@ def lookup(slots: Mapping[tuple[str, ...], Slot], path: tuple[str, ...]) -> Valu
     """Return the value of a part of a variable; None if it was never assigned."""
     if len(slots) == 1 and path != ("&",) and path in slots:
         return slots[path].value
+    if not slots:
+        return None
     inner = {known: slot for known, slot in slots.items() if known != ("&",) and overlap(known, path)}
     exact = slots.get(path)
-    deeper = {known: slot for known, slot in inner.items() if len(known) > len(path)}
+    length = len(path)
+    deeper = [known for known in inner if len(known) > length]
     if deeper:
-        names = dict.fromkeys(known[len(path)] for known in deeper)
+        names = dict.fromkeys(known[length] for known in deeper)
         parts = ((name, lookup(inner, (*path, name))) for name in names)
         fields = tuple((name, part) for name, part in parts if part is not None)
         whole = exact.value if exact is not None else UNIFORM
@@ -173,7 +178,7 @@ def lookup(slots: Mapping[tuple[str, ...], Slot], path: tuple[str, ...]) -> Valu
 def narrowed(value: Value, type_name: str) -> Value:
     """Return a value after conversion to its type: in a byte or a float, a thread's number is no longer exact."""
     tag = value.tag if value.tag.startswith(("class:", "group:")) else ""
-    if re.search(r"\bbool\b", type_name):
+    if "bool" in type_name and re.search(r"\bbool\b", type_name):
         number = value.number
         return value._replace(
             affine=None,

@@ -145,6 +145,12 @@ class AbstractMachine(Protocol):
     escaped: set[tuple[int, int | str]]
     #: The types of parts of objects, by the object's type and the path to the part.
     types: dict[tuple[str, tuple[str, ...]], str]
+    #: The tags of values by their types.
+    tags: dict[str, str]
+    #: The addresses of variables, by the depth of calls and the variable.
+    addresses: dict[tuple[int, int], Value]
+    #: Classes of which no object has a destructor, nor has a part of it.
+    never_destroyed: set[str]
 
     def call(self, callee: Callee, start: Start) -> CallResult:
         """Run a function."""

@@ -567,6 +567,10 @@ class _Program:
         ir = self.ir(function)
         return Callee(ir, function.source.path, bool(ir.class_name))
 
+    def named(self, name: str) -> list[DeviceIR]:
+        """Return all functions and methods of that name."""
+        return [self.ir(function) for function in self._named(name) if not function.kernel]
+
     def ir(self, function: Function) -> DeviceIR:
         """Return the function in the intermediate representation."""
         if id(function) not in self._lowered:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from hipport.analysis.device_ir import Block, Cell, DeviceIR, Expression, Instruction, Span
@@ -21,6 +22,7 @@ _WIDE = re.compile(
 # PTX that computes with its operands alone (PTX ISA 8.8, arithmetic, logic, conversion and video instructions).
 
 
+@lru_cache(maxsize=4096)
 def is_wide(type_name: str) -> bool:
     """Whether a number of a thread keeps its value in the type, as far as its name tells."""
     return _WIDE.fullmatch(type_name) is not None

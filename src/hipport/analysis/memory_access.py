@@ -63,7 +63,11 @@ class MemoryAccess:
 
     def _cell(self, each: Instruction) -> Value:
         assert each.number is not None
-        return Value(GRID, targets=frozenset((Place(self.depth, each.number),)))
+        key = (self.depth, each.number)
+        known = self.machine.addresses.get(key)
+        if known is None:
+            known = self.machine.addresses[key] = Value(GRID, targets=frozenset((Place(*key),)))
+        return known
 
     def _captured(self, each: Instruction) -> Value:
         closure, frame = self.frame.closure, self.frame
@@ -289,6 +293,12 @@ class MemoryAccess:
 
     def _tag_of_type(self, kind: str) -> str:
         """What a type says of a value: its class, or that of what it points to."""
+        tags = self.machine.tags
+        if kind not in tags:
+            tags[kind] = self._find_tag(kind)
+        return tags[kind]
+
+    def _find_tag(self, kind: str) -> str:
         name = class_name(kind)
         if not name or kind.endswith(("&", "[]")):
             return ""

@@ -349,6 +349,11 @@ class Places:
             self.accesses.append(Access(kind, block, each, shared))
 
 
+def kind_of_call(name: str) -> str:
+    """Return how an unseen function accesses memory which other threads may write; empty if it is not in the table."""
+    return next((kind for kind, names in _FUNCTIONS.items() if names.fullmatch(name)), "")
+
+
 def computes(name: str) -> bool:
     """Whether an unseen function depends only on its arguments, or on those of other lanes."""
     text = name.encode()

@@ -11,7 +11,7 @@ waits.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from hipport.analysis.device_ir import Instruction
@@ -21,8 +21,8 @@ from hipport.analysis.memory_places import Access, MemoryPlace, Places, computes
 from hipport.analysis.reconvergence import Loop, Reconvergence
 
 #: Instructions that forward their operand; that read variables by address; and addresses of these.
-_COPIES = frozenset(("load", "cast", "cell", "bound", "decay", "field", "member", "constant", "name"))
-_THROUGH = frozenset(("load", "compound", "call", "method", "indirect", "decay", "unary"))
+COPIES = frozenset(("load", "cast", "cell", "bound", "decay", "field", "member", "constant", "name"))
+THROUGH = frozenset(("load", "compound", "call", "method", "indirect", "decay", "unary"))
 _ADDRESSES = frozenset(("cell", "field", "element", "bound", "member", "nth"))
 _NOTHING: frozenset[Access] = frozenset()
 
@@ -233,14 +233,14 @@ class _InLoop:
             for value, block in self._before(source):
                 waiting.append(("register", value))
                 waiting += [("control", of) for of in self._controlling(block)] if block >= 0 else []
-        own = own or self._is_cyclic({number for _, number in seen})
+        own = own or is_cyclic({number for _, number in seen}, self._source, self._values_before)
         return LoopOrigin(own, frozenset(reads), opaque)
 
     def _before(self, source: Instruction) -> Iterator[tuple[int, int]]:
         """The operands of an instruction, through variables, with the blocks that assigned these."""
         for operand in source.operands:
             yield operand, -1
-        if source.operation in _THROUGH:
+        if source.operation in THROUGH:
             first = source.operation in ("load", "compound", "decay")
             for operand in source.operands[:1] if first else source.operands:
                 at = self._whole.definitions.get(operand)
@@ -251,6 +251,9 @@ class _InLoop:
                     for stored, value, block in self._stores.get(cell, ()) if cell is not None else ():
                         if overlap((place,), stored):
                             yield value, block
+
+    def _values_before(self, source: Instruction) -> Iterator[int]:
+        return (value for value, _ in self._before(source))
 
     def _gives(self, source: Instruction) -> tuple[bool, Access | None, bool]:
         """Whether an instruction's value changes by itself each time; its read of memory; whether it hides a lock."""
@@ -328,27 +331,6 @@ class _InLoop:
     def _reads_memory(self, register: int) -> bool:
         return self._is_of_memory(register)
 
-    def _is_cyclic(self, seen: Iterable[int]) -> bool:
-        """Whether a variable that contributes to a value is computed from itself, not only copied: `i = i + 1`."""
-        edges = {}
-        for number in seen:
-            source = self._source(number)
-            edges[number] = [value for value, _ in self._before(source)] if source is not None else []
-        for start in edges:
-            source = self._source(start)
-            if source is None or source.operation in _COPIES:
-                continue
-            # A cyclic definition goes through a variable.
-            known, waiting = set(), list(edges[start])
-            while waiting:
-                number = waiting.pop()
-                if number == start:
-                    return True
-                if number not in known:
-                    known.add(number)
-                    waiting += edges.get(number, ())
-        return False
-
     # ---- control
 
     def _controlling(self, block: int) -> list[int]:
@@ -366,3 +348,32 @@ class _InLoop:
                     found.append(of.condition)
             self._controls[block] = found
         return self._controls[block]
+
+
+def is_cyclic(
+    seen: Iterable[int],
+    source_of: Callable[[int], Instruction | None],
+    before: Callable[[Instruction], Iterable[int]],
+) -> bool:
+    """Whether a variable that contributes to a value is computed from itself, not only copied: `i = i + 1`.
+
+    `seen`: the registers that contribute; `before`: those that an instruction's value is computed from.
+    """
+    edges = {}
+    for number in seen:
+        source = source_of(number)
+        edges[number] = list(before(source)) if source is not None else []
+    for start in edges:
+        source = source_of(start)
+        if source is None or source.operation in COPIES:
+            continue
+        # A cyclic definition goes through a variable.
+        known, waiting = set(), list(edges[start])
+        while waiting:
+            number = waiting.pop()
+            if number == start:
+                return True
+            if number not in known:
+                known.add(number)
+                waiting += edges.get(number, ())
+    return False

@@ -31,13 +31,14 @@ def extensions(project: Project) -> tuple[Extension, ...]:
 
 
 def _extensions(project: Project) -> tuple[Extension, ...]:
-    from hipport.program.extension_scripts import ExtensionScript
-
     files = {source.path: source for source in project.sources if isinstance(source, Cpp)}
     found: list[Extension] = []
     unsure: dict[PurePath, Extension] = {}  # by folder: each takes the sources that nothing else claims
     for script in project.sources:
         if isinstance(script, Python) and builds(script):
+            # LibCST takes longer to import than a small file to port.
+            from hipport.program.extension_scripts import ExtensionScript
+
             for extension in ExtensionScript(script, files).extensions():
                 if extension.certain or script.path.parent in unsure:
                     found.append(extension)
@@ -58,10 +59,10 @@ def _extensions(project: Project) -> tuple[Extension, ...]:
 
 def built_from(script: Python, project: Project) -> tuple[PurePath, ...]:
     """Return the files of the project that a Python script names as sources of extensions."""
-    from hipport.program.extension_scripts import ExtensionScript
-
     if not builds(script):
         return ()
+    from hipport.program.extension_scripts import ExtensionScript
+
     files = (source.path for source in project.sources if isinstance(source, Cpp))
     return tuple(path for extension in ExtensionScript(script, files).extensions() for path in extension.sources)
 

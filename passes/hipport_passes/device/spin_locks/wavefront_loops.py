@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePath
 from typing import NamedTuple
 
+from hipport.analysis.ending_loops import EndingLoops
 from hipport.analysis.functions import Function
 from hipport.analysis.inlined_program import Inlining, RegisterOrigin
 from hipport.analysis.kernels import Kernels
@@ -66,8 +67,11 @@ class WavefrontLoops:
         self._source = source
         self._found: dict[PurePath, dict[Span, Found]] = {}
         files = [each for each in kernels.files(source) if not each.is_hipport_header]
+        ending = EndingLoops(kernels.proofs(source).program)
         for root in self._roots(files):
-            self._look(root)
+            # Most loops count: a kernel that has no others is not inlined.
+            if not ending.all_end(kernels.proofs(source).program.ir(root)):
+                self._look(root)
 
     @staticmethod
     def of(source: Cpp, project: Project, kernels: Kernels) -> WavefrontLoops:
