@@ -47,11 +47,12 @@ _NUMBER = re.compile(
 _MAYBE = re.compile(rb"448|4\.48|0x1\.[cC]|0x43[eE]0|0x5[fF]00|0\.00223|2\.23\d*[eE]-0*3|4480")
 _FLOATING = re.compile(rb"[.eEpP]|\A(?!0[xX]).*[\d.][fF]\b", re.DOTALL)
 # An expression of numbers, and what is before one that is all of an argument, a value or a macro.
+_OPERAND = rb"(?:\(\s{0,99})*\d[\w.]*(?:\s{0,99}\))*"
 _ARITHMETIC = re.compile(
-    rb"(?<![\w.])(?:\(\s?)*\d[\w.]*(?:\s?\))*(?:\s?(?:[-+*/]|<<)\s?(?:\(\s?)*\d[\w.]*(?:\s?\))*){1,8}(?=\s*(?:[;,)}:#]|\Z))"
+    rb"(?<![\w.])%b(?:\s{0,99}(?:[-+*/]|<<)\s{0,99}%b){1,8}(?=\s*(?:[;,)}:#]|\Z))" % (_OPERAND, _OPERAND)
 )
 _ALL_OF_IT = re.compile(rb"(?:[(,{?:]|(?<![=<>!+*/%&|^-])=|\breturn|#[ \t]*define[ \t]+\w+(?:\([^()]*\))?)\s*\Z")
-_SUFFIX = re.compile(rb"(?<!\w)(\d[\d.]*(?:[eE][-+]?\d+)?)[fFlLuU]+\b")
+_SUFFIX = re.compile(rb"(?<!\w)(\d[\d.]*(?:[eE][-+]?\d+)?)(?i:f|l|u)+\b")
 _SIGNS: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
@@ -261,12 +262,15 @@ def _computed(code: bytes) -> Iterator[tuple[Span, bytes, str]]:
     for match in _ARITHMETIC.finditer(code):
         start, end = match.span()
         text = code[start:end]
-        # A bracket at an end may belong to a call or a macro around it.
+        # A bracket at an end, or at both, may belong to a call or a macro around it.
         while text.startswith(b"(") and text.count(b"(") > text.count(b")"):
             text = text[1:].lstrip()
             start = end - len(text)
         while text.endswith(b")") and text.count(b")") > text.count(b"("):
             text = text[:-1].rstrip()
+        while text.startswith(b"(") and text.endswith(b")") and _worked_out(text[1:-1]) is not None:
+            text = text[1:-1].strip()
+            start = code.index(text, start)
         if _worked_out(text) == 448 and _ALL_OF_IT.search(code, max(0, start - 200), start):
             new = replaced("448.0f" if b"f" in text.lower() else "448.0" if b"." in text else "448")
             assert new is not None
