@@ -571,3 +571,14 @@ def test_output_that_cannot_be_written_is_a_failure(tree: Path, words: tuple[str
             ["/bin/sh", "-c", '"$@" >&-', "sh", *command], cwd=tree, stderr=subprocess.PIPE, text=True
         )
         assert (closed.returncode, closed.stderr) == (0, "")
+
+
+def test_a_current_folder_that_is_gone_is_named(tree: Path) -> None:
+    file = tree / "a.cu"
+    command = ["/bin/sh", "-c", 'mkdir gone && cd gone && rmdir ../gone && exec "$@"', "sh"]
+    done = subprocess.run(
+        [*command, sys.executable, "-m", "hipport", "rewrite", "--check", str(file)],
+        cwd=tree, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout) == (2, "") and "the current folder does not exist" in done.stderr
+    assert file.read_bytes() == KERNEL

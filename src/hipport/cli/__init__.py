@@ -40,6 +40,11 @@ class _Commands(click.Group):
             if getattr(sys, name) is None:  # closed by the caller, who wants none
                 setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115
         try:
+            Path.cwd()
+        except OSError:
+            warn("the current folder does not exist any more; go to another one")
+            sys.exit(2)
+        try:
             try:
                 return super().main(*arguments, **options)
             finally:
