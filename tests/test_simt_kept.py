@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The executor's cache does not grow without bound, and entries in use are kept."""
 
+import fcntl
 import os
 import subprocess
 import sys
@@ -69,6 +70,23 @@ def test_the_limit_is_not_checked_twice_in_a_row(tmp_path: Path) -> None:
     folder = entry(tmp_path, "trees/1", 3 * DAY)
     assert kept.prune(tmp_path, 0) == []
     assert kept.prune(tmp_path, 0, pause=0) == [folder]
+
+
+def test_an_entry_that_is_made_anew_while_its_lock_is_asked_for_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = entry(tmp_path, "trees/1", 3 * DAY)
+
+    def replaced(lock: int, how: int) -> None:
+        # Another process deletes the entry, and a third one makes a new one.
+        folder.rename(tmp_path / "gone")
+        folder.mkdir()
+        (folder / ".lock").touch()
+        (folder / "new").write_text("whole")
+
+    monkeypatch.setattr(fcntl, "flock", replaced)
+    assert kept.prune(tmp_path, 0) == []
+    assert (folder / "new").read_text() == "whole"
 
 
 def test_entries_that_are_made_and_taken_at_once_are_whole(tmp_path: Path) -> None:

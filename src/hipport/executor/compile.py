@@ -35,6 +35,7 @@ from hipport.executor.compilers import (
     KEEP_CALLS,
     LENIENT,
     MEANING,
+    OPTIMIZE,
     SAY,
     TELL_VOLATILE,
     Compiler,
@@ -95,18 +96,18 @@ _SANITIZERS = frozenset(("address", "bounds", "undefined", "thread"))
 class CompileOptions:
     """Options of a compilation. `env` is the environment, with PATH and HOME.
 
-    `optimize` is the level for kernels; `sanitize` has any of `address`, `undefined`, `bounds`, and `thread`, for
-    races; `indices` reports array indices outside the array's type, and continues. `flags` are additional ones for
-    every unit. `precompile` compiles the executor's headers once, after a few units have used them. `jobs` is the
-    number of concurrent compilers (None: the number of processors), `timeout` the limit for each in seconds. `compiler`
-    is a given one; else g++ or clang++ is searched. `passes` are run on the sources before the executor's own, such as
-    the one that turns inline PTX into C++.
+    `optimize` is the level for kernels (None: the one of OPTIMIZE for the compiler); `sanitize` has any of `address`,
+    `undefined`, `bounds`, and `thread`, for races; `indices` reports array indices outside the array's type, and
+    continues. `flags` are additional ones for every unit. `precompile` compiles the executor's headers once, after a
+    few units have used them. `jobs` is the number of concurrent compilers (None: the number of processors), `timeout`
+    the limit for each in seconds. `compiler` is a given one; else g++ or clang++ is searched. `passes` are run on the
+    sources before the executor's own, such as the one that turns inline PTX into C++.
     """
 
     env: Mapping[str, str]
     compiler: Compiler | None = None
     standard: int = 17
-    optimize: str = "-O2"
+    optimize: str | None = None
     debug: bool = True
     sanitize: tuple[str, ...] = ()
     indices: bool = False
@@ -191,7 +192,7 @@ class Builder:
         family = self.compiler.family
         return (
             f"-std=gnu++{standard or self.options.standard}",
-            self.options.optimize,
+            self.options.optimize or OPTIMIZE[family],
             # addr2line of binutils 2.40 takes a file's folder from the wrong entry of DWARF 5's tables.
             *(("-gdwarf-4", "-g1") if self.options.debug else ()),
             "-fPIC",

@@ -96,6 +96,9 @@ def _take(entry: Path, last: float) -> bool:
         return False
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        # Another process may have deleted the entry that was opened, and a third one holds the lock of a new one.
+        if not os.path.samestat(os.fstat(lock), (entry / ".lock").stat()):
+            return False
         # Renamed first, so that other processes find either the whole entry or none.
         going = entry.with_name(f".{entry.name}.{os.getpid()}")
         entry.rename(going)

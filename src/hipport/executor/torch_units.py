@@ -251,7 +251,6 @@ class UnitCompiler:
             header = self._header(text + '#include "simt/torch_macros.h"\n')
             front = self._with_torch(unit, headers)
             return [*front, *step, "-include", str(header), *includes, f"-I{_TORCH_SHIMS}", *own]
-        # A unit without PyTorch's headers compiles fast, so its kernels are optimized.
         if unit.device and compiler.family == "g++":
             return [*self._with_prelude(defines, step, compiler), *includes, *own]
         front = [compiler.path, *self.flags("-O2", compiler), *step]
@@ -262,7 +261,7 @@ class UnitCompiler:
 
         If one of `defines` affects these headers, g++ reads them as text. clang would report an error.
         """
-        builder = self.builder("-O2", compiler)
+        builder = self.builder(_KERNELS, compiler)
         try:
             front = builder.front(flags=step, standard=_STANDARD)
         except NotCompiled as problem:
