@@ -12,6 +12,7 @@ from pathlib import Path, PurePath, PurePosixPath
 
 from hipport.building.dry_runs import without_places
 from hipport.core.reading import read_or_nothing
+from hipport.core.tables import one_of
 from hipport.program.include_resolution import Includes
 from hipport.program.included import includes
 from hipport.syntax.cpp import Cpp
@@ -76,7 +77,8 @@ def cmake_folders(folder: Path) -> list[Path]:
     return [place for place, _ in _cmake_scripts(folder)]
 
 
-_BRANCH = re.compile(r"(?i)(?<![\w$])(?P<word>if|elseif|else|endif)\s*\((?P<condition>(?:[^()]|\([^()]*\))*)\)")
+_BRANCHES = one_of("if elseif else endif")
+_BRANCH = re.compile(rf"(?i)(?<![\w$])(?P<word>{_BRANCHES})\s*\((?P<condition>(?:[^()]|\([^()]*\))*)\)")
 _TRUE = ("ON", "TRUE", "YES", "Y", "1")
 #: Commands that set properties, which may be definitions and flags.
 _OF_PROPERTIES = (
