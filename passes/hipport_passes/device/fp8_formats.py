@@ -30,7 +30,7 @@ from hipport.core.tables import load
 from hipport.engine.pipeline import Pass
 from hipport.program.project import Project
 from hipport.syntax.cpp import Cpp
-from hipport.syntax.python import Python
+from hipport.syntax.python import Python, syntax_tree
 
 TABLE = load(Path(__file__).with_suffix(".toml"))
 
@@ -280,8 +280,9 @@ def _computed(code: bytes) -> Iterator[tuple[Span, bytes, str]]:
 def _worked_out(text: bytes) -> float | None:
     """Return the value of an expression of numbers, signs and brackets."""
     try:
-        return _value_of(ast.parse(_SUFFIX.sub(rb"\1", b"".join(text.split())).decode(), mode="eval").body)
-    except (SyntaxError, ValueError, TypeError, ArithmeticError):
+        (statement,) = syntax_tree(_SUFFIX.sub(rb"\1", b"".join(text.split()))).body
+        return _value_of(statement.value) if isinstance(statement, ast.Expr) else None
+    except (SyntaxError, ValueError, ArithmeticError, RecursionError, MemoryError):
         return None
 
 

@@ -8,9 +8,9 @@
 from __future__ import annotations
 
 import errno
+import io
 import os
 import sys
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -32,13 +32,17 @@ from hipport.cli.verify import verify
 from hipport.core.reading import said
 
 
+# What writing to a file or a device fails with.
+_OF_OUTPUT = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF))
+
+
 class _Commands(click.Group):
     """The commands. Output that cannot be written, as on a full disk, is a failure, and no traceback."""
 
     def main(self, *arguments: Any, **options: Any) -> Any:
         for name in ("stdout", "stderr"):
             if getattr(sys, name) is None:  # closed by the caller, who wants none
-                setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115
+                setattr(sys, name, io.TextIOWrapper(io.BytesIO(), encoding="utf-8"))
         try:
             Path.cwd()
         except OSError:
@@ -51,12 +55,13 @@ class _Commands(click.Group):
                 # Otherwise Python writes what is left at its end, and ends with a status of its own if that fails.
                 sys.stdout.flush()
         except OSError as error:
-            with suppress(OSError, ValueError):
-                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             if error.errno == errno.EPIPE:  # a reader that has seen enough, as `head`
                 sys.exit(1)
+            if error.filename or error.errno not in _OF_OUTPUT:
+                raise
             warn(f"standard output: {said(error)}; the output is not complete, and files that were written stay")
-            sys.exit(2)
+            # Python would write what is left again.
+            os._exit(2)
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
