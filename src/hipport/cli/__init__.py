@@ -31,7 +31,6 @@ from hipport.cli.undo import undo
 from hipport.cli.verify import verify
 from hipport.core.reading import said
 
-
 # What writing to a file or a device fails with.
 _OF_OUTPUT = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF))
 
