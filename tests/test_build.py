@@ -21,6 +21,7 @@ from hipport.building import builder
 from hipport.building.builder import BuildOptions, Built, build
 from hipport.building.compiler_messages import Alignment, Message, Note, SourcePlaces, parse
 from hipport.building.dry_runs import dry_run
+from hipport.building.guessed_flags import cmake_flags
 from hipport.building.just_in_time import just_in_time
 from hipport.cli import main
 from hipport.core.edits import Edit, Span
@@ -395,6 +396,22 @@ endif()
 find_package(OpenMP)
 configure_file(config.h.in ${CMAKE_CURRENT_BINARY_DIR}/gen/config.h%s)
 """
+
+
+@pytest.mark.parametrize(
+    ("script", "flags"),
+    [
+        ("if(USE_HIP)\nset(O -fgpu-rdc)\nelse()\nset(O -rdc=true)\nendif()", ["-fgpu-rdc"]),
+        ("if( NOT USE_HIP )\nset(O -rdc=true)\nelse ()\nset(O -fgpu-rdc)\nendif()", ["-fgpu-rdc"]),
+        ("set(O -fgpu-rdc)\nif(USE_HIP)\nelseif(A)\nif(B)\nset(O -DB)\nendif()\nset(O -DA)\nendif()", ["-fgpu-rdc"]),
+        ("if(A AND (B OR C))\nset(O -DB)\nelse()\nset(O -DA)\nendif()", ["-DA"]),
+        ("if(USE_HIP)\nset(O -DB)\nendif(USE_HIP)\nset(P -DA)", ["-DB"]),
+    ],
+)
+def test_branches_of_a_port_for_cuda_give_no_flags(tmp_path: Path, script: str, flags: list[str]) -> None:
+    behind = "\ntarget_compile_options(p PRIVATE $<$<COMPILE_LANGUAGE:${HIP_OR_CUDA}>:${O}>)\n"
+    (tmp_path / "CMakeLists.txt").write_text(f"project(x)\n{script}{behind}")
+    assert cmake_flags(tmp_path) == flags
 
 
 @pytest.mark.parametrize(("only", "minor"), [("", "12"), (" @ONLY", "${Waves_VERSION_MINOR}")])

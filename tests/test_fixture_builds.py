@@ -117,6 +117,8 @@ NOT_COMPILED: dict[str, str] = {
         """.split(),
         "the files beside it are not here",
     ),
+    "compute_types/values": "what is left by hand does not compile",
+    **dict.fromkeys(("compute_types/types_of_data", "compute_types/look_alikes"), "they are compiled alone, below"),
     "api_names/changed_signatures": "what is left by hand does not compile",
     "device_pointers/keys": "it has variables that nothing uses, of which compilers warn",
     "device_pointers/numbers": "it has variables that nothing uses, of which compilers warn",
@@ -202,6 +204,11 @@ NOT_WITH_OLD: dict[str, str] = {
     "headers/asked_for": "there is neither hipBLAS nor hipCUB beside HIP 5.2",
     "headers/brought": "there is no hipCUB beside HIP 5.2",
     "headers/brought_by_cublas": "there is no hipBLAS beside HIP 5.2",
+    "headers/brought_by_cub": "there is no hipCUB beside HIP 5.2",
+    "headers/brought_if_asked": "there is no hipBLAS beside HIP 5.2",
+    "headers/brought_if_there": "there is no hipBLAS beside HIP 5.2",
+    "headers/brought_under_a_condition": "there is no hipBLAS beside HIP 5.2",
+    "headers/brought_under_conditions_look_alikes": "there is no hipBLAS beside HIP 5.2",
     "headers/brought_linker": "the linker of hipRTC is in later releases",
     "headers/brought_look_alike": "there is no hipCUB beside HIP 5.2",
     "cub_thrust/apart": "there is no hipCUB beside HIP 5.2",
@@ -415,6 +422,21 @@ def test_each_compiles_alone(tmp_path: Path) -> None:
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         complaints = list(pool.map(lambda part: said_of(*part), parts))
     assert not any(complaints), "\n".join(complaints)
+
+
+@pytest.mark.toolchain
+def test_compute_types_are_those_of_hipblas(tmp_path: Path) -> None:
+    """Which functions hipBLAS has depends on a macro, and the first fixture of a unit decides about it."""
+    chosen = toolchain(NEW)
+    found = {each.name: each.after for each in fixtures(ROOT / "fixtures/compute_types")}
+    ported = found["compute_types/types_of_data"]
+    wrong = ported.replace(b"HIPBLAS_COMPUTE_32I", b"HIP_R_32I")
+    for text, problem in ((found["compute_types/look_alikes"], ""), (ported, ""), (wrong, "no matching function")):
+        path = tmp_path / "case.hip"
+        path.write_bytes(text)
+        command = [chosen.hipcc, "-fsyntax-only", "--cuda-host-only", path]
+        done = subprocess.run(command, env=chosen.environment(os.environ), capture_output=True, text=True, check=False)
+        assert (done.returncode != 0) == bool(problem) and problem in done.stderr, done.stderr
 
 
 def test_the_lists_of_exceptions_name_existing_fixtures() -> None:

@@ -543,3 +543,42 @@ def test_a_text_about_git_keeps_nothing_from_being_ported(tree: Path) -> None:
     status, said = hipport("rewrite", ".", cwd=tree)
     assert status == 1 and "README.md  has conflict markers of git in line 2" in said
     assert (tree / "README.md").read_bytes().endswith(CONFLICT)
+
+
+def test_evidence_that_cannot_be_written_is_told_with_what_was_written(tree: Path) -> None:
+    code, said = hipport("port", ".", *NOT_RUN, "--manifest", "/dev/full", cwd=tree)
+    assert code == 2 and "no space left on device" in said and "hipport undo" in said
+    assert b"hipport::shfl_down_sync" in (tree / "a.cu").read_bytes()
+    code, said = hipport("port", ".", *NOT_RUN, "--out", "../o", "--manifest", "/dev/full", cwd=tree)
+    assert code == 2 and "the port is in ../o" in said and (tree.parent / "o/a.cu").exists()
+
+
+@pytest.mark.parametrize("words", [("scan", "."), ("rewrite", "--diff", ".")])
+def test_output_that_cannot_be_written_is_a_failure(tree: Path, words: tuple[str, ...]) -> None:
+    """On a full disk; if nobody reads it, there is nothing to say; a closed output is meant."""
+    command = [sys.executable, "-m", "hipport", *words]
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(command, cwd=tree, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 2 and done.stderr.startswith("hipport: standard output: no space left on device")
+    assert "Traceback" not in done.stderr and done.stderr.count("\n") == 1
+    reading_end, writing_end = os.pipe()
+    os.close(reading_end)
+    done = subprocess.run(command, cwd=tree, stdout=writing_end, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(writing_end)
+    assert (done.returncode, done.stderr) == (1, "")
+    if words[0] == "scan":
+        closed = subprocess.run(
+            ["/bin/sh", "-c", '"$@" >&-', "sh", *command], cwd=tree, stderr=subprocess.PIPE, text=True
+        )
+        assert (closed.returncode, closed.stderr) == (0, "")
+
+
+def test_a_current_folder_that_is_gone_is_named(tree: Path) -> None:
+    file = tree / "a.cu"
+    command = ["/bin/sh", "-c", 'mkdir gone && cd gone && rmdir ../gone && exec "$@"', "sh"]
+    done = subprocess.run(
+        [*command, sys.executable, "-m", "hipport", "rewrite", "--check", str(file)],
+        cwd=tree, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout) == (2, "") and "the current folder does not exist" in done.stderr
+    assert file.read_bytes() == KERNEL

@@ -78,6 +78,26 @@ def test_device_functions_are_found_by_macros_of_other_files() -> None:
     assert kernels.definitions(kernel.source, b"host") == ()
 
 
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        (b"HD INLINE int f(int v) { return v; }", [b"f"]),
+        (b"struct S { HD INLINE T f(T v) const { return v; } HD INLINE T *g() { return p; } };", [b"f", b"g"]),
+        (b"struct S { HD INLINE S(int v) { a = v; } HD INLINE ~S() { f(); } };", [b"S", b"~S"]),
+        (b"struct S {\n public:\n  HD INLINE operator int() const { return a; }\n};", [b"operator int"]),
+        (b"struct S { HD INLINE auto operator()(int v) const -> int { return v; } };", [b"operator()"]),
+        (b"template <class T> HD INLINE NOTHING std::pair<T, int> S<T>::f(T v) { return {v, 1}; }", [b"f"]),
+        (b"INLINE NOTHING int f(int v) { return v; }", []),
+        (b"HD INLINE VECTOR f(VECTOR v) { return v; }\nint g() { return 1; }", [b"f"]),
+    ],
+)
+def test_macros_before_a_function_hide_neither_it_nor_that_it_is_of_the_device(text: bytes, names: list[bytes]) -> None:
+    macros = b"#define HD __host__ __device__\n#define INLINE inline\n#define NOTHING\n"
+    project = Project((Cuda(PurePosixPath("m.cuh"), macros), Cuda(PurePosixPath("a.cu"), b'#include "m.cuh"\n' + text)))
+    found = project.fact(Kernels).functions(source(project, "a.cu"))
+    assert [each.name for each in found] == names
+
+
 def test_agreement_is_of_the_block_of_a_warp_or_of_one_thread() -> None:
     kernels, kernel = parsed()
     found = [[kernels.uniformity(kernel, each) for each in call.arguments] for call in probes(kernel)]

@@ -2,6 +2,7 @@
 """A tree that was rewritten in place is verified against the originals that hipport saved."""
 
 import os
+import re
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -12,8 +13,10 @@ from hipport import api
 from hipport.cli import main
 from hipport.engine.outcomes import Ported
 from hipport.toolchain import toolchains
-from hipport.verifying import extension_verifier
+from hipport.verifying import extension_verifier, restored
 from hipport.verifying.results import Configuration, MutationScore, Ran, Verified
+from hipport.workspace import discovery, writing
+from hipport.workspace.copies import copy_tree
 
 PROGRAM = """#include <cuda_runtime.h>
 #include <cstdio>
@@ -187,3 +190,34 @@ def test_a_failure_in_the_port_is_reported_for_the_port(tree: Path) -> None:
     main_cu.write_text(main_cu.read_text() + "int x = y;\n")
     code, output = verify(main_cu)
     assert code == 2 and "main.cu" in output and "needs the CUDA original" not in output
+
+
+def test_hipports_cache_in_the_tree_is_in_no_copy(tree: Path, tmp_path: Path) -> None:
+    """The tree may be the user's home folder. A copy of the cache in itself would not end."""
+    here = {"XDG_CACHE_HOME": str(tree / ".cache"), "PATH": "/usr/bin:/bin"}
+    cached = ["compiled/0a/x.cu", "trees/0/tree/main.cu", "toolchains/hipcc-7.0/bin/hipcc", "simt/objects/0/x.cu"]
+    for name in (*cached, "../other/data"):
+        file = toolchains.cache(here) / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(PROGRAM)
+    rewrite(tree)
+    copied = restored.copied(tree, [PurePath()], [], here)
+    writing.write_tree(tree, tmp_path / "out", [PurePath()], [])
+    copy_tree(tree, toolchains.cache(here) / "trees/1/tree")
+    for copy in (copied, tmp_path / "out", toolchains.cache(here) / "trees/1/tree"):
+        names = {str(path.relative_to(copy)) for path in copy.rglob("*") if path.is_file()}
+        assert names >= {"main.cu", "README", "hipport/warp.h", ".cache/other/data"}, copy
+        assert not any(".cache/hipport" in name for name in names), copy
+    # Another folder of that name is somebody's own.
+    (toolchains.cache(here) / "a.cu").write_text(PROGRAM)
+    writing.write_tree(tree, tmp_path / "other", [PurePath()], [])
+    assert (tmp_path / "other/.cache/hipport/a.cu").exists()
+
+
+def test_the_folders_of_the_cache_are_known() -> None:
+    """Those that are named where the cache is asked for, and those that are there."""
+    text = "".join(path.read_text() for path in Path(api.__file__).parent.rglob("*.py"))
+    made = set(re.findall(r'\bcache\([\w.]+\)(?:\.resolve\(\))? / "([\w-]+)"', text))
+    assert made >= {"configured", "hardware", "originals", "simt", "toolchains"}
+    kept = toolchains.cache(os.environ)
+    assert made | {each.name for each in (kept.iterdir() if kept.exists() else ())} <= discovery._OF_THE_CACHE

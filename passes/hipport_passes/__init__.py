@@ -74,6 +74,7 @@ from hipport_passes.device import (
 from hipport_passes.names import (
     api_names,
     backends,
+    compute_types,
     cub_thrust,
     header_macros,
     headers,
@@ -150,6 +151,8 @@ PASSES: tuple[Pass[Any], ...] = (
     # Knows CUDA's names, which `api_names` leaves alone.
     fp8_formats.PASS,
     api_names.PASS,
+    # Knows calls by their HIP names.
+    compute_types.PASS,
     # Members of structures, under CUDA's or HIP's names.
     member_names.PASS,
     # Types under CUDA's or HIP's names.

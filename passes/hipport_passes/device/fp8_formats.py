@@ -14,11 +14,13 @@ CUDA's saturation gives the greatest number. Each rewrite assumes that this does
 
 from __future__ import annotations
 
+import ast
+import operator
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from hipport.analysis.functions import function_at
 from hipport.analysis.library_names import LibraryNames
@@ -28,7 +30,7 @@ from hipport.core.tables import load
 from hipport.engine.pipeline import Pass
 from hipport.program.project import Project
 from hipport.syntax.cpp import Cpp
-from hipport.syntax.python import Python
+from hipport.syntax.python import Python, syntax_tree
 
 TABLE = load(Path(__file__).with_suffix(".toml"))
 
@@ -43,6 +45,20 @@ _NUMBER = re.compile(
     rb"(?<![\w.])(?:0[xX][0-9a-fA-F]+(?:\.[0-9a-fA-F]*)?(?:[pP][-+]?\d+)?|(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)(?P<suffix>[fFlLuU]*)(?![\w.])"
 )
 _MAYBE = re.compile(rb"448|4\.48|0x1\.[cC]|0x43[eE]0|0x5[fF]00|0\.00223|2\.23\d*[eE]-0*3|4480")
+_FLOATING = re.compile(rb"[.eEpP]|\A(?!0[xX]).*[\d.][fF]\b", re.DOTALL)
+# An expression of numbers, and what is before one that is all of an argument, a value or a macro.
+_OPERAND = rb"(?:\(\s{0,99})*\d[\w.]*(?:\s{0,99}\))*"
+_ARITHMETIC = re.compile(
+    rb"(?<![\w.])%b(?:\s{0,99}(?:[-+*/]|<<)\s{0,99}%b){1,8}(?=\s*(?:[;,)}:#]|\Z))" % (_OPERAND, _OPERAND)
+)
+_ALL_OF_IT = re.compile(rb"(?:[(,{?:]|(?<![=<>!+*/%&|^-])=|\breturn|#[ \t]*define[ \t]+\w+(?:\([^()]*\))?)\s*\Z")
+_SUFFIX = re.compile(rb"(?<!\w)(\d[\d.]*(?:[eE][-+]?\d+)?)(?i:f|l|u)+\b")
+_SIGNS: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.LShift: lambda one, other: one * 2**other,
+}
 _HEX = re.compile(rb"(?<!\w)0[xX]([0-9a-fA-F]{2})[uU]?(?!\w)")
 #: Types of such numbers, in CUDA, HIP and PyTorch, and functions that make and read their bytes.
 _OF_TYPES = re.compile(
@@ -233,20 +249,66 @@ def _of_such_type(source: Cpp, offset: int) -> bool:
     return re.search(rb"\b(?:struct|class)\b", outer) is not None and _ABOUT_TYPE.search(outer) is not None
 
 
+def _written(code: bytes, about: bool) -> Iterator[tuple[Span, bytes, str]]:
+    """Yield the numbers that have another value in FNUZ, and how that is written."""
+    for match in _NUMBER.finditer(code) if about or _MAYBE.search(code) else ():
+        new = replaced(match[0].decode())
+        if new is not None:
+            yield Span(*match.span()), match[0], new
+
+
+def _computed(code: bytes) -> Iterator[tuple[Span, bytes, str]]:
+    """Yield the constant expressions that have the value 448: `1.75f * 256.0f`, `(1 << 9) - (1 << 6)`."""
+    for match in _ARITHMETIC.finditer(code):
+        start, end = match.span()
+        text = code[start:end]
+        # A bracket at an end, or at both, may belong to a call or a macro around it.
+        while text.startswith(b"(") and text.count(b"(") > text.count(b")"):
+            text = text[1:].lstrip()
+            start = end - len(text)
+        while text.endswith(b")") and text.count(b")") > text.count(b"("):
+            text = text[:-1].rstrip()
+        while text.startswith(b"(") and text.endswith(b")") and _worked_out(text[1:-1]) is not None:
+            text = text[1:-1].strip()
+            start = code.index(text, start)
+        if _worked_out(text) == 448 and _ALL_OF_IT.search(code, max(0, start - 200), start):
+            new = replaced("448.0f" if b"f" in text.lower() else "448.0" if b"." in text else "448")
+            assert new is not None
+            yield Span(start, start + len(text)), text, new
+
+
+def _worked_out(text: bytes) -> float | None:
+    """Return the value of an expression of numbers, signs and brackets."""
+    try:
+        (statement,) = syntax_tree(_SUFFIX.sub(rb"\1", b"".join(text.split()))).body
+        return _value_of(statement.value) if isinstance(statement, ast.Expr) else None
+    except (SyntaxError, ValueError, ArithmeticError, RecursionError, MemoryError):
+        return None
+
+
+def _value_of(node: ast.expr) -> float:
+    match node:
+        case ast.Constant(int() | float() as number):
+            return float(number)
+        case ast.BinOp(left, sign, right) if type(sign) in _SIGNS:
+            one, other = _value_of(left), _value_of(right)
+            if isinstance(sign, ast.LShift) and not 0 <= other < 32:
+                raise ValueError
+            return float(_SIGNS[type(sign)](one, other))
+    raise ValueError
+
+
 def _numbers(source: Cpp, has: Formats, about: bool, typed: bool) -> Iterator[Finding]:
     code = source.code
     lines: set[int] = set()
-    for match in _NUMBER.finditer(code) if _MAYBE.search(code) or about else ():
-        text = match[0]
-        new = replaced(text.decode())
-        span = Span(*match.span())
-        if new is None or source.ported(span.start):
+    for span, text, new in (*_written(code, about), *(_computed(code) if about else ())):
+        if source.ported(span.start):
             continue
         start, end = _statement(code, span.start)
         directive = source.directive(span.start)
         statement = code[directive.start : directive.end] if directive else code[start:end]
         near = ABOUT.search(statement) is not None or (typed and _of_such_type(source, span.start))
-        floating = re.search(rb"[.eEpP]", text) is not None or b"f" in match["suffix"].lower()
+        floating = _FLOATING.search(text) is not None
         limit = _LIMIT.search(statement) is not None
         # 448 is also a common image size: a number that stands neither beside such a name nor beside a limit is
         # ignored.

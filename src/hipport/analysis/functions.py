@@ -21,6 +21,9 @@ from hipport.syntax.cpp import Cpp, word_before
 if TYPE_CHECKING:
     from tree_sitter import Node
 
+# Macros before a function, and how far back they may begin.
+_MACROS_BEFORE = re.compile(rb"(?<![\w#])[A-Z][A-Z0-9_]+(?:\s{1,80}[A-Z][A-Z0-9_]+)*\s{1,80}\Z")
+_LONGEST_MACROS = 200
 #: Marks a function of the device. A search by first letters is many times as fast as one with `\b` before them.
 DEVICE = re.compile(rb"__(?<!\w__)(?:device|global)__\b")
 #: Marks it as a function of the host as well.
@@ -561,12 +564,18 @@ def _function(source: Cpp, node: Node, outer: tuple[Node, ...]) -> Function | No
     return Function(
         source,
         _name(code, name),
-        code[node.start_byte : name.start_byte],
+        _head(code, node.start_byte, name.start_byte),
         tuple(declared_name(parameter, code) for parameter in parameters),
         node,
         body,
         outer,
     )
+
+
+def _head(code: bytes, start: int, end: int) -> bytes:
+    """Return the text before a function's name, with the macros in front of it, which are removed for the parser."""
+    before = _MACROS_BEFORE.search(code, max(0, start - _LONGEST_MACROS), start)
+    return code[before.start() if before else start : end]
 
 
 def declared_parameters(listed: Node | None, code: bytes) -> list[Node]:
@@ -584,7 +593,7 @@ def _conversion(
     if body is None or type_ is None or body.type != "compound_statement":
         return None
     name = source.code[declarator.start_byte : type_.end_byte]
-    return Function(source, name, source.code[node.start_byte : declarator.start_byte], (), node, body, outer)
+    return Function(source, name, _head(source.code, node.start_byte, declarator.start_byte), (), node, body, outer)
 
 
 def declared_name(node: Node, code: bytes) -> bytes:

@@ -12,6 +12,7 @@ from pathlib import Path, PurePath, PurePosixPath
 
 from hipport.building.dry_runs import without_places
 from hipport.core.reading import read_or_nothing
+from hipport.core.tables import one_of
 from hipport.program.include_resolution import Includes
 from hipport.program.included import includes
 from hipport.syntax.cpp import Cpp
@@ -41,7 +42,7 @@ def cmake_flags(folder: Path) -> list[str] | None:
 
     The scripts are that of `folder`, or else the nearest one above it in its repository, preceded by those whose
     `add_subdirectory` leads there. Variables have the last value that the scripts set, options their defaults, and
-    every branch counts as taken. None if there is no script.
+    every branch counts as taken, except those for CUDA of a port. None if there is no script.
     """
     scripts = _cmake_scripts(folder)
     if not scripts:
@@ -76,6 +77,8 @@ def cmake_folders(folder: Path) -> list[Path]:
     return [place for place, _ in _cmake_scripts(folder)]
 
 
+_BRANCHES = one_of("if elseif else endif")
+_BRANCH = re.compile(rf"(?i)(?<![\w$])(?P<word>{_BRANCHES})\s*\((?P<condition>(?:[^()]|\([^()]*\))*)\)")
 _TRUE = ("ON", "TRUE", "YES", "Y", "1")
 #: Commands that set properties, which may be definitions and flags.
 _OF_PROPERTIES = (
@@ -101,6 +104,30 @@ def _cmake_scripts(folder: Path) -> list[tuple[Path, str]]:
     return found
 
 
+def _for_hip(text: str) -> str:
+    """Return a script without the branches that it takes for CUDA alone: `if(NOT USE_HIP)`, or the other of its `if`s.
+
+    A port writes them around what HIP needs otherwise, and a variable has the last value that is read.
+    """
+    kept: list[str] = []
+    done = 0
+    #: For each `if` around: whether its condition is, or negates, that option (else None), and whether it is left out.
+    around: list[tuple[bool | None, bool]] = []
+    for match in _BRANCH.finditer(text):
+        if not any(left for _, left in around):
+            kept.append(text[done : match.start()])
+        done = match.start()
+        word, condition = match["word"].lower(), " ".join(match["condition"].split())
+        if word == "if":
+            of_hip = {"USE_HIP": True, "NOT USE_HIP": False}.get(condition)
+            around.append((of_hip, of_hip is False))
+        elif around and word == "endif":
+            around.pop()
+        elif around:
+            around[-1] = (around[-1][0], around[-1][0] is True)
+    return "".join([*kept, "" if any(left for _, left in around) else text[done:]])
+
+
 class _CMakeScripts:
     """Flags from scripts that are read in order, each with the variables of those before it."""
 
@@ -114,7 +141,7 @@ class _CMakeScripts:
         self.variables |= dict.fromkeys(("CMAKE_CURRENT_SOURCE_DIR", "CMAKE_CURRENT_LIST_DIR"), str(folder))
         if re.search(r"(?i)^\s*project\s*\(", text, re.MULTILINE) or "PROJECT_SOURCE_DIR" not in self.variables:
             self.variables["PROJECT_SOURCE_DIR"] = str(folder)
-        for match in re.finditer(r"(\w+)\s*\(([^()]*)\)", text):
+        for match in re.finditer(r"(\w+)\s*\(([^()]*)\)", _for_hip(text)):
             command, words = match[1].lower(), match[2]
             if command in ("set", "option", "list", "string"):
                 self._variable(command, self._words(words))

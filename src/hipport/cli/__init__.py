@@ -7,12 +7,20 @@
 
 from __future__ import annotations
 
+import errno
+import io
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
 import click
 
 from hipport.cli.build import build
 from hipport.cli.deps import deps
 from hipport.cli.doctor import doctor
 from hipport.cli.explain import explain
+from hipport.cli.output import warn
 from hipport.cli.port import port
 from hipport.cli.record import record
 from hipport.cli.review import review
@@ -21,9 +29,41 @@ from hipport.cli.scan import scan
 from hipport.cli.toolchain import toolchains
 from hipport.cli.undo import undo
 from hipport.cli.verify import verify
+from hipport.core.reading import said
+
+# What writing to a file or a device fails with.
+_OF_OUTPUT = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF))
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+class _Commands(click.Group):
+    """The commands. Output that cannot be written, as on a full disk, is a failure, and no traceback."""
+
+    def main(self, *arguments: Any, **options: Any) -> Any:
+        for name in ("stdout", "stderr"):
+            if getattr(sys, name) is None:  # closed by the caller, who wants none
+                setattr(sys, name, io.TextIOWrapper(io.BytesIO(), encoding="utf-8"))
+        try:
+            Path.cwd()
+        except OSError:
+            warn("the current folder does not exist any more; go to another one")
+            sys.exit(2)
+        try:
+            try:
+                return super().main(*arguments, **options)
+            finally:
+                # Otherwise Python writes what is left at its end, and ends with a status of its own if that fails.
+                sys.stdout.flush()
+        except OSError as error:
+            if error.errno == errno.EPIPE:  # a reader that has seen enough, as `head`
+                sys.exit(1)
+            if error.filename or error.errno not in _OF_OUTPUT:
+                raise
+            warn(f"standard output: {said(error)}; the output is not complete, and files that were written stay")
+            # Python would write what is left again.
+            os._exit(2)
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 @click.version_option(package_name="hipport", prog_name="hipport")
 def main() -> None:
     """Port CUDA repositories to AMD GPUs.

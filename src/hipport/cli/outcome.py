@@ -38,7 +38,7 @@ def failing(state: str = "nothing was changed") -> Iterator[None]:
     except (config.BadConfig, discovery.NotFound, ValueError) as error:
         problems = (str(error),)
     except OSError as error:
-        what = f"{error.filename}: " if error.filename else ""
+        what = f"{error.filename}: " if error.filename else "" if _is_here() else "the current folder: "
         problems = (f"{what}{error.strerror or error}",)
     except Exception as error:
         # Compared by name, because only some commands load the modules that raise these.
@@ -65,6 +65,15 @@ def failing(state: str = "nothing was changed") -> Iterator[None]:
     for problem in problems:
         warn(problem)
     sys.exit(FAILED)
+
+
+def _is_here() -> bool:
+    """Whether the current folder is still there."""
+    try:
+        Path.cwd()
+    except OSError:
+        return False
+    return True
 
 
 def _compiler_said(error: Exception) -> Iterator[str]:

@@ -135,9 +135,15 @@ def port(
             )
         if file is not None:
             trees = [found.source, found.root]
-            placing.write_named(file, evidence.as_json(found).encode(), trees)
-            if beside is not None:
-                placing.write_named(beside, evidence.as_text(found).encode("utf-8", "replace"), trees)
+            try:
+                placing.write_named(file, evidence.as_json(found).encode(), trees)
+                if beside is not None:
+                    placing.write_named(beside, evidence.as_text(found).encode("utf-8", "replace"), trees)
+            except placing.Refused as error:
+                where = f"in {out}" if out else "written; `hipport undo` takes it back"
+                raise placing.Refused(
+                    [*error.problems, f"only the evidence is lacking: the port is {where}"]
+                ) from error
     if form == "json":
         print_json(evidence.as_json(found))
     else:

@@ -42,6 +42,12 @@ _BEFORE_TYPE = re.compile(
     rb"(?!(?:const|volatile|static|__\w+)\b)[A-Za-z_][\w:]*(?:<[^;<>(){}]*>)?(?:\s+|\s*[*&]+\s*)[A-Za-z_]\w*"
     rb"\s*[;=,\[]"
 )
+# Two macros or more before a function: `HD INLINE T sum(T x)`. One is read as the type, and changes nothing else.
+_BEFORE_FUNCTION = re.compile(
+    rb"\b(?P<macros>[A-Z][A-Z0-9_]+(?:\s{1,80}[A-Z][A-Z0-9_]+){1,5})(?=\s{1,80}(?:~|operator\b|"
+    rb"(?!(?:return|else|case|goto|throw|new)\b)[A-Za-z_][\w:]*(?:<[^;(){}]{0,300}>)?[\s*&])"
+    rb"[^;(){}=\[\]#,\"']{0,300}(?:\(\s{0,80}\)\s{0,80})?\()"
+)
 _ALONE = re.compile(rb"\r(?!\n)")
 # The grammar takes a slash at the end of a directive as a splice.
 _BLANK = b" \t\f\v\r\n/"
@@ -153,8 +159,9 @@ def _to_parse(source: Lexed) -> bytes:
     it finds. To a compiler it is a blank.
 
     Removed are pragmas between the head of a loop or an `if` and its body: the grammar would take the head for a
-    statement without a body. Removed are macros before the type of a declaration: it would take the type for the name;
-    `typename` before `T::Scan(storage).Sum(x)`, `__restrict__` of a reference, and macros for pragmas before a loop.
+    statement without a body. Removed are macros before the type of a declaration or a function: it would take the type
+    for the name; `typename` before `T::Scan(storage).Sum(x)`, `__restrict__` of a reference, and macros for pragmas
+    before a loop.
     So are the directives around a part of a statement that ends in `else`.
     A macro on a line of its own, `STEP(2)`, before `(void)f();` gets a semicolon: the grammar would read a call of its
     result. Removed are specifiers such as `__align__(16)` and `_Pragma("unroll")`, and the `__device__` of a lambda,
@@ -238,16 +245,24 @@ def _ends_in(source: Lexed, comment: Span) -> Iterator[int]:
 
 
 def _before_types(source: Lexed) -> Iterator[Span]:
-    """Yield the macros before the types of declarations."""
+    """Yield the macros before the types of declarations, and before functions."""
     code = source.code
     for match in _BEFORE_TYPE.finditer(code):
         last = _skipped(code, match.start())
-        if (
-            not last
-            or code[last - 1] in b";{}"
-            or ((directive := source.directive(last - 1)) and directive.end <= last)
-        ):
+        if _is_end(source, last, b";{}"):
             yield Span(*match.span("macro"))
+    for match in _BEFORE_FUNCTION.finditer(code):
+        # After a template's parameters, and after `public:`.
+        if source.directive(match.start()) is None and _is_end(source, _skipped(code, match.start()), b";{}>:"):
+            yield Span(*match.span("macros"))
+
+
+def _is_end(source: Lexed, last: int, ends: bytes) -> bool:
+    """Whether a declaration may begin after the text that ends at `last`."""
+    if not last or source.code[last - 1] in ends:
+        return True
+    directive = source.directive(last - 1)
+    return directive is not None and directive.end <= last
 
 
 def _around_parts(source: Lexed) -> Iterator[Span]:

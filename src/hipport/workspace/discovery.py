@@ -62,6 +62,10 @@ _BUILT = re.compile(
     r"build/lib|.*/(?:CMakeCache\.txt|CMakeFiles|build\.ninja|\.ninja_(?:log|deps)|(?:lib|temp|bdist)\.[a-z]+-.*"
     r"|.*\.(?:whl|o|so|a|obj|tar\.gz))"
 )
+#: The folders of hipport's own cache, which lies in a tree that is the user's home folder.
+_OF_THE_CACHE = frozenset(
+    "compiled configured hardware originals proven simt tests toolchains torch-headers trees".split()
+)
 
 
 class NotFound(Exception):
@@ -279,12 +283,16 @@ def _conflict(text: bytes) -> int:
 
 
 def left_by_tools(folder: str | Path, names: Iterable[str]) -> set[str]:
-    """Return those of the `names` in a folder that version control, package managers or builds have left there."""
+    """Return those of the `names` in a folder that version control, package managers or builds have left there.
+
+    hipport's cache is among them, which makes copies of trees: a copy of it in itself would not end.
+    """
     return {
         name
         for name in names
         if name in _LEFT
         or name.endswith(".egg-info")
+        or (name == "hipport" and _OF_THE_CACHE.issuperset(_names(Path(folder, name)) or ["nothing"]))
         or (
             _PERHAPS_LEFT.fullmatch(name)
             and any(_BUILT.fullmatch(f"{name}/{each}") for each in _names(Path(folder, name)))

@@ -52,7 +52,9 @@ def left_out(ported: Ported, env: Mapping[str, str]) -> dict[PurePath, PurePath]
     # The repository's settings may name programs: none of them is run.
     settings = ["-c", "core.fsmonitor=false", "-c", f"core.hooksPath={os.devnull}"]
     command = ["git", "--literal-pathspecs", "--no-pager", *settings, "ls-files", "-s", "-z", "--", *names]
-    own = {**from_anywhere(env), "GIT_OPTIONAL_LOCKS": "0"}
+    # To list a folder that a sparse checkout leaves out, Git may fetch it by a program that they name.
+    nothing_fetched = {"GIT_ALLOW_PROTOCOL": "", "GIT_NO_LAZY_FETCH": "1"}
+    own = {**from_anywhere(env), "GIT_OPTIONAL_LOCKS": "0", **nothing_fetched}
     try:
         done = subprocess.run(
             command, cwd=root, env=own, stdin=subprocess.DEVNULL, capture_output=True, timeout=_LIMIT, check=True

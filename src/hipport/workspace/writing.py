@@ -306,7 +306,7 @@ def write_tree(root: Path, out: Path, only: Sequence[PurePath], changes: Sequenc
         if out.is_symlink() or (out.exists() and (not out.is_dir() or any(out.iterdir()))):
             raise Refused([f"{out}: exists already; give a new folder, or an empty one"])
         for source in ((root / path).resolve() for path in only):
-            if source.is_dir() and out.is_relative_to(source):
+            if source.is_dir() and out.is_relative_to(source) and not _is_left(out, source):
                 raise Refused([f"{out}: lies in {source}, which would be copied; give a folder outside of it"])
         changes = _needed(root, changes)
         problems = [_changed(change) for change in changes if now(root / change.path) != change.before]
@@ -332,6 +332,12 @@ def write_tree(root: Path, out: Path, only: Sequence[PurePath], changes: Sequenc
         where = str(error.filename or out).replace(f"{out.with_name(f'.hipport-{os.getpid()}~')}", str(out))
         raise Refused([f"{where}: {reading.said(error)}"]) from error
     return Written(tuple(change.path for change in changes))
+
+
+def _is_left(path: Path, tree: Path) -> bool:
+    """Whether a copy of a tree leaves out a path in it, as it does hipport's cache."""
+    inside = (path, *path.parents)
+    return any(each.name in left_by_tools(each.parent, [each.name]) for each in inside[: inside.index(tree)])
 
 
 def _copy(root: Path, only: Sequence[PurePath], to: Path) -> None:

@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from enum import Enum, auto
 from functools import cached_property
 from pathlib import PurePath
 
@@ -30,7 +31,7 @@ def transitive(source: Cpp, project: Project) -> Iterator[Finding]:
     if not lacking:
         return
     reaching = project.fact(_Reaching)
-    lacking = [each for each in lacking if source.path not in reaching.files(each[2], False)]
+    lacking = [each for each in lacking if source.path not in reaching.files(each[2], Which.ANY)]
     if not lacking:
         return
     uses = ", ".join(f"thrust::{match[1].decode()}" for _, names, _ in lacking if (match := names.search(source.code)))
@@ -48,23 +49,36 @@ def brought(source: Cpp, project: Project, brings: tuple[str, ...] = ()) -> Iter
         if not each.on_host and source.directive(used.start()):
             continue
         # hipport's own includes precede all of these, whatever they provide.
-        bringing = (
+        bringing = [
             other
             for other in reversed(source.includes)
             if PurePath(other.path).parent.name != FOLDER
             and any(path.startswith(each.brought_by) for path in _paths(source, project, other))
-        )
-        last = next((other for other in bringing if not within(other.directive.start, source.conditional)), None)
+        ]
+        always = next((other for other in bringing if not within(other.directive.start, source.conditional)), None)
+        last = always or (None if each.on_host else next(_under_conditions(source, bringing), None))
         if brings and (last is not None or not any(header.startswith(each.brought_by) for header in brings)):
             continue
         if last is None and not each.on_host and not brings:
             continue
-        if source.path in project.fact(_Reaching).files(each.had_by, each.on_host):
+        # What the other header brings always must not be there under a condition only.
+        if each.on_host:
+            which = Which.ALWAYS
+        elif always and any(not within(use.start(), source.conditional) for use in each.names.finditer(source.code)):
+            which = Which.ALWAYS_ON_HIP
+        else:
+            which = Which.ANY
+        if source.path in project.fact(_Reaching).files(each.had_by, which):
             continue
         line = f"#include <{each.header}>".encode()
         edit = behind(source, last, line) if last else on_top(source, each.header, line)
         message = f"{used.group().decode(errors='replace')} {each.why}: include {each.header}"
         yield Finding(Span(*used.span()), "brought", message, (edit,))
+
+
+def _under_conditions(source: Cpp, includes: Iterable[Include]) -> Iterator[Include]:
+    """Yield the includes that a compilation for HIP may see; what is put behind one is under its condition."""
+    return (each for each in includes if not source.ported(each.directive.start))
 
 
 def _paths(source: Cpp, project: Project, include: Include) -> tuple[str, ...]:
@@ -88,23 +102,31 @@ def _of_the_host(source: Cpp) -> bool:
     )
 
 
+class Which(Enum):
+    """The includes that count: all, those under no condition, or those and those of branches for HIP."""
+
+    ANY = auto()
+    ALWAYS = auto()
+    ALWAYS_ON_HIP = auto()
+
+
 class _Reaching:
     """The files that include headers of certain names, directly or through other files of the program."""
 
     def __init__(self, project: Project) -> None:
         self._files = [each for each in (*project.sources, *project.context) if isinstance(each, Cpp)]
         self._project = project
-        self._found: dict[tuple[tuple[str, ...], bool], set[PurePath]] = {}
+        self._found: dict[tuple[tuple[str, ...], Which], set[PurePath]] = {}
 
-    def files(self, begins: tuple[str, ...], certain: bool) -> set[PurePath]:
-        """Return the files that reach an include whose path begins so; unconditionally, if `certain`."""
-        key = (begins, certain)
+    def files(self, begins: tuple[str, ...], which: Which) -> set[PurePath]:
+        """Return the files that reach an include whose path begins so, by such includes."""
+        key = (begins, which)
         if key not in self._found:
-            including = self._including[certain]
+            including = self._including[which]
             waiting = [
                 each.path
                 for each in self._files
-                if any(self._begins(each, include, begins) for include in self._counting(each, certain))
+                if any(self._begins(each, include, begins) for include in self._counting(each, which))
             ]
             found = self._found[key] = set(waiting)
             while waiting:
@@ -121,16 +143,20 @@ class _Reaching:
         return _OF_RUNTIME in begins and brings_runtime(source, include, self._project)
 
     @cached_property
-    def _including(self) -> dict[bool, dict[PurePath, list[PurePath]]]:
-        """Return the includers of each file, by whether conditional includes are left out."""
-        found: dict[bool, dict[PurePath, list[PurePath]]] = {False: {}, True: {}}
-        for certain, by_path in found.items():
+    def _including(self) -> dict[Which, dict[PurePath, list[PurePath]]]:
+        """Return the includers of each file, by the includes that count."""
+        found: dict[Which, dict[PurePath, list[PurePath]]] = {which: {} for which in Which}
+        for which, by_path in found.items():
             for each in self._files:
-                for include in self._counting(each, certain):
+                for include in self._counting(each, which):
                     for other in self._project.included(each, include):
                         by_path.setdefault(other.path, []).append(each.path)
         return found
 
     @staticmethod
-    def _counting(source: Cpp, certain: bool) -> Iterator[Include]:
-        return (each for each in source.includes if not certain or not within(each.directive.start, source.conditional))
+    def _counting(source: Cpp, which: Which) -> Iterator[Include]:
+        for each in source.includes:
+            place = each.directive.start
+            on_hip = which is Which.ALWAYS_ON_HIP and within(place, source.hip_only)
+            if which is Which.ANY or on_hip or not within(place, source.conditional):
+                yield each
