@@ -37,6 +37,9 @@ USE = re.compile(rb"(?<!\w::)(?<!\w)hipport\s*::\s*(?:\w+\s*::\s*)*\w+")
 _LINE = re.compile(rb"[ \t]*#[ \t]*include[ \t]*\"[^\"\r\n]+\"[ \t]*(?:\r\n|\n|\r)")
 _NAMESPACE = re.compile(rb"namespace\s+(\w+)\s*$")
 _WORD = re.compile(rb"[A-Za-z_]\w*|[{}]")
+_MACRO = re.compile(rb"#[ \t]*define[ \t]+\w+\(([^()]*)\)((?:[^\\\r\n]|\\(?:\r\n|[\s\S]))*)")
+_PASTED = re.compile(rb"\w+(?:[ \t]*##[ \t]*\w+)+")
+_ENUMERATION = re.compile(rb"\benum[ \t]+\w+[ \t]*\{([^{}]*)\}")
 
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
@@ -130,9 +133,43 @@ def _brought(name: str) -> frozenset[str]:
     return frozenset(found)
 
 
+@cache
 def _of(name: bytes) -> str | None:
+    """Return the header that declares a name of hipport's namespaces."""
     # Macros make most of the functions for PTX.
-    return declaring().get(name) or ("ptx.h" if name.startswith(b"hipport::ptx::") else None)
+    there = declaring().get(name) or ("ptx.h" if name.startswith(b"hipport::ptx::") else None)
+    if there is not None:
+        return there
+    word = name.removeprefix(b"hipport::")
+    made = (header for header in sorted(names()) if header.endswith(".h") and _makes(header, word))
+    header = next(made, None)
+    return "ptx.h" if header is not None and header.startswith("ptx_") else header
+
+
+def _makes(header: str, word: bytes) -> bool:
+    """Whether a header's macros paste this name together, or it is one of its enumerators."""
+    words, enumerators, pasted = _pieces(header)
+    return word in enumerators or any(
+        all(part in words or _makes(header, part) for part in made.groups())
+        for pattern in pasted
+        if (made := pattern.fullmatch(word)) is not None
+    )
+
+
+@cache
+def _pieces(header: str) -> tuple[frozenset[bytes], frozenset[bytes], tuple[re.Pattern[bytes], ...]]:
+    """Return a header's words, its enumerators, and what its macros paste, with their parameters as groups."""
+    code = lex(text(header))[0]
+    enumerators = frozenset(word for each in _ENUMERATION.finditer(code) for word in _WORD.findall(each[1]))
+    pasted: dict[bytes, re.Pattern[bytes]] = {}
+    for macro in _MACRO.finditer(code):
+        parameters = _WORD.findall(macro[1])
+        for each in _PASTED.findall(macro[2]):
+            parts = re.split(rb"[ \t]*##[ \t]*", each)
+            if not set(parts) <= set(parameters):
+                pattern = b"".join(rb"(\w+)" if part in parameters else re.escape(part) for part in parts)
+                pasted.setdefault(pattern, re.compile(pattern))
+    return frozenset(_WORD.findall(code)), enumerators, tuple(pasted.values())
 
 
 @cache
