@@ -471,8 +471,8 @@ def test_files_that_upstream_moves_deletes_and_adds(tmp_path: Path) -> None:
     read = sorted(change.keys() & other.keys())
     for path in read:
         one, two = made[path].text, other[path].text
-        # A header that a first run needed stays, if another one includes it now. A lost one that another brings does not
-        # come back.
+        # A header that a first run needed stays, if another one includes it now. A lost one that another brings stays
+        # away.
         assert _all_own(one) >= _all_own(two), path
         if not same(_OWN_LINE.sub(b"", one), _OWN_LINE.sub(b"", two)):
             assert one.decode(errors="replace") == two.decode(errors="replace")
