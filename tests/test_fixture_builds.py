@@ -229,6 +229,8 @@ NOT_WITH_OLD: dict[str, str] = {
     "atomics/bfloats": "HIP 5.2 has no hip_bf16.h",
     "half_types/bfloat16_too": "HIP 5.2 has no hip_bf16.h",
     "fp8_formats/bytes_of_types": "HIP 5.2 has no hip_fp8.h",
+    "fp8_formats/computed": "HIP 5.2 has no hip_fp8.h",
+    "fp8_formats/computed_look_alikes": "HIP 5.2 has no hip_fp8.h",
     "half_types/casts": "HIP 5.2 has no hip_bf16.h",
     "headers/early": "there is no rocThrust beside HIP 5.2",
     "warp_size/votes_of_cub": "there is no hipCUB beside HIP 5.2",

@@ -491,7 +491,7 @@ def test_a_hostile_journal_leads_nowhere(tmp_path: Path) -> None:
         lay(root, {"a.cu": b"a"})
         (root / link).parent.mkdir(exist_ok=True)
         (root / link).symlink_to(tmp_path)
-        with pytest.raises(Refused, match="leads somewhere else"):
+        with pytest.raises(Refused, match=re.escape(f"{root / link}: a link; ")):
             writing.write(root, [change("a.cu", b"a", b"A")])
 
 

@@ -189,7 +189,7 @@ def locked(root: Path, patience: float) -> Iterator[Journal]:
         for folder in (_HOME, _RUNS):
             with suppress(OSError):
                 if (root / folder).is_symlink():
-                    raise Refused([f"{journal.home}: a link; hipport keeps its records in the tree itself: remove it"])
+                    raise Refused([f"{root / folder}: a link; hipport keeps its records in the tree itself: remove it"])
         try:
             with suppress(FileExistsError):
                 below.make_folder(_HOME)
