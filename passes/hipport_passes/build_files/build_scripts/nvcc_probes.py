@@ -15,6 +15,10 @@ from hipport_passes.build_files.build_scripts.script import NVCC, RUNS, Script
 from hipport_passes.build_files.build_scripts.script_edits import Said, either
 from hipport_passes.python.runtime.versions import ASSUMED, NVCC_SAID
 
+#: What builds extensions where they run, and what builds them for other machines, too.
+_LOADS = ("load", "load_inline")
+_SOURCES = ("sources", "cuda_sources", "cpp_sources")
+_BUILDS = ("setup", "CUDAExtension", "CppExtension", "Extension")
 #: Functions that look for a command.
 SEARCHES = ("which", "find_executable")
 
@@ -83,8 +87,19 @@ def _searches_for_nvcc(script: Script) -> Iterator[Said]:
                 yield Said(script.source.span(call), "nvcc_probe", message, Certainty.MANUAL)
 
 
+def _loads(script: Script) -> bool:
+    """Return whether the script loads an extension from its sources; other functions are called `load`, too."""
+    given = (each.keyword for name in _LOADS for call in script.calls(name) for each in call.args)
+    return any(keyword is not None and keyword.value in _SOURCES for keyword in given)
+
+
 def _arch_lists(script: Script) -> Iterator[Said]:
-    """Yield the place where the script first sets TORCH_CUDA_ARCH_LIST; the finding covers all such places."""
+    """Yield the place where the script first sets TORCH_CUDA_ARCH_LIST; the finding covers all such places.
+
+    A script that only loads extensions builds them on the machine that runs them, whose GPUs PyTorch takes.
+    """
+    if _loads(script) and not any(map(script.calls, _BUILDS)):
+        return
     for node in script.nodes:
         match node:
             case cst.Assign(targets=[cst.AssignTarget(cst.Subscript() as target)], value=value) if (
