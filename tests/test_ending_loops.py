@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from pathlib import PurePath
+from pathlib import Path, PurePath
 
 import pytest
 
@@ -12,7 +12,9 @@ from hipport.analysis.inlined_program import Inlining
 from hipport.analysis.kernels import Kernels
 from hipport.analysis.wavefront_waits import wavefront_waits
 from hipport.program.project import Project, Target
+from hipport.syntax.cpp import Cpp
 from hipport.syntax.cuda import Cuda
+from hipport.testing import fixtures
 
 _HELPERS = b"""
 __device__ double add(double *at, double v) {
@@ -64,3 +66,31 @@ def test_a_loop_that_a_lane_ends_itself_does_not_wait(body: str) -> None:
 @pytest.mark.parametrize("body", _MAY_WAIT)
 def test_a_loop_that_others_may_end_is_looked_at(body: str) -> None:
     assert not _answers(body)[0]
+
+
+def _missed(project: Project) -> tuple[int, list[str]]:
+    """The number of functions all of whose loops end, and those of them that wait in the inlined program."""
+    kernels = Kernels.of(project)
+    ended, missed = 0, []
+    for source in project.sources:
+        for function in kernels.functions(source) if isinstance(source, Cpp) else ():
+            program = kernels.proofs(source).program
+            if not EndingLoops(program).all_end(program.ir(function)):
+                continue
+            ended += 1
+            whole = Inlining(program).of(program.callee(function))
+            if list(wavefront_waits(whole, program.is_variable, lambda _: None, called=function.kernel)):
+                missed.append(f"{source.path}: {function.name.decode()}")
+    return ended, missed
+
+
+def test_no_function_of_a_fixture_that_ends_waits_when_it_is_inlined() -> None:
+    """The rules of these loops stand in two places: what one says ends must end in the other."""
+    folder = Path(__file__).parent.parent / "fixtures"
+    total = 0
+    for name in ("spin_locks", "atomics", "barriers", "memory_order", "warp_intrinsics", "cooperative_groups"):
+        for case in fixtures(folder / name):
+            ended, missed = _missed(Project((case.before, *case.beside), Target()))
+            assert not missed, case
+            total += ended
+    assert total > 150

@@ -106,6 +106,9 @@ _USED_BY_BOTH = (
 _Helper: TypeAlias = tuple[tuple[Edit, ...], NewFile]
 
 
+# Operators that change a variable.
+_CHANGES = re.compile(rb"\+\+|--|(?<![=!<>])=(?!=)")
+
 #: Kinds of findings whose edits replace a whole expression.
 _WHOLE = ("property", "attribute")
 
@@ -224,6 +227,12 @@ def _attributes(source: Cpp, both: bool, helper: _Helper) -> Iterator[Finding]:
         )
 
 
+def _beside(asked: bytes) -> bytes:
+    """Return the size of a warp in the place of a question to a device: `props[i++].warpSize` still changes `i`."""
+    size = b"hipport::warp_size"
+    return b"(static_cast<void>(" + asked + b"), " + size + b")" if _CHANGES.search(asked) else size
+
+
 def _property(source: Cpp, project: Project, name: Span, both: bool, helper: _Helper) -> Iterator[Finding]:
     """Yield the finding on a member of that name, if it is a device's property."""
     code, makes, header = source.code, *helper
@@ -247,7 +256,7 @@ def _property(source: Cpp, project: Project, name: Span, both: bool, helper: _He
         message = f"{said} → hipport::warp_size: assumes that this means the program's warps, which have 32 lanes"
         # `return(*p).warpSize`
         gap = b" " if _WORD.fullmatch(code, span.start - 1, span.start) else b""
-        edits = (Edit(span, gap + b"hipport::warp_size"), *makes)
+        edits = (Edit(span, gap + _beside(code[of.start : of.end].rstrip())), *makes)
         yield Finding(span, "property", message, edits, Certainty.REVIEW, (header,))
 
 

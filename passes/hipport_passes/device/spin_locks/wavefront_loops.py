@@ -9,7 +9,7 @@ from pathlib import PurePath
 from typing import NamedTuple
 
 from hipport.analysis.ending_loops import EndingLoops
-from hipport.analysis.functions import Function
+from hipport.analysis.functions import Function, nodes
 from hipport.analysis.inlined_program import Inlining, RegisterOrigin
 from hipport.analysis.kernels import Kernels
 from hipport.analysis.memory_places import LOOKS
@@ -38,6 +38,8 @@ _LOOKS = re.compile(
     + _METHODS
     + rb"\s*\("
 )
+_LOOP_NODES = frozenset(("while_statement", "do_statement", "for_statement"))
+_LEAVES = re.compile(rb"\b(?:break|return|goto)\b")
 _VOLATILE = re.compile(rb"volatile(?<!\wvolatile)\b[^;,(){}=]*?\b(\w+)\s*[\[=;]")
 _WORDS = re.compile(rb"[A-Za-z_]\w*")
 _MOST_PLACES = 4
@@ -52,11 +54,13 @@ class Found(NamedTuple):
     unseen: bool
     #: Whether other lanes of the wavefront store there before they reach the loop.
     early: bool
+    #: Why hipport does not follow the function that the loop is in; then only its form shows that it may wait.
+    not_read: str = ""
 
     @property
     def is_fine(self) -> bool:
         """Return whether none of the stores that it waits for comes too late."""
-        return not self.stores and not self.unseen
+        return not self.stores and not self.unseen and not self.not_read
 
 
 class WavefrontLoops:
@@ -66,12 +70,20 @@ class WavefrontLoops:
         self._kernels = kernels
         self._source = source
         self._found: dict[PurePath, dict[Span, Found]] = {}
+        #: Functions with a loop that read such memory.
+        self._looping: list[Function] = []
+        self._watched: set[bytes] = set()
         files = [each for each in kernels.files(source) if not each.is_hipport_header]
         ending = EndingLoops(kernels.proofs(source).program)
         for root in self._roots(files):
             # Most loops count: a kernel that has no others is not inlined.
             if not ending.all_end(kernels.proofs(source).program.ir(root)):
                 self._look(root)
+        for function in self._looping:
+            unread = kernels.proofs(source).program.ir(function).unread
+            if unread is not None:
+                known = self._found.setdefault(function.source.path, {})
+                known |= {at: Found(at, (), (), False, False, unread[0]) for at in self._maybe_waiting(function)}
 
     @staticmethod
     def of(source: Cpp, project: Project, kernels: Kernels) -> WavefrontLoops:
@@ -88,6 +100,7 @@ class WavefrontLoops:
     def _roots(self, files: Sequence[Cpp]) -> list[Function]:
         """Return the kernels that reach a loop that may wait, and functions without visible callers."""
         watched = {name for file in files if b"volatile" in file.words for name in _VOLATILE.findall(file.code)}
+        self._watched = watched
         every = [function for file in files for function in self._kernels.functions(file)]
         looking = {function for function in every if self._looks(function, watched)}
         names = {function.name for function in looking}
@@ -106,6 +119,7 @@ class WavefrontLoops:
             for function in every
             if (function in looking or not function.called.isdisjoint(function.parameters)) and self._loops(function)
         }
+        self._looping = [function for function in every if function in looping and function in looking]
         by_name: dict[bytes, list[Function]] = {}
         for function in every:
             by_name.setdefault(function.name, []).append(function)
@@ -126,6 +140,23 @@ class WavefrontLoops:
             for name in (function.name, *function.called)
             for of in self._kernels.definitions(source, name)
         )
+
+    def _maybe_waiting(self, function: Function) -> Iterator[Span]:
+        """Yield the conditions of the loops of a function that may wait, by their form."""
+        code = function.source.code
+        for loop in nodes(function.node, _LOOP_NODES):
+            condition, body = loop.child_by_field_name("condition"), loop.child_by_field_name("body")
+            asked = condition is not None and self._reads(code, condition.start_byte, condition.end_byte)
+            inside = body is not None and self._reads(code, body.start_byte, body.end_byte)
+            leaves = body is not None and _LEAVES.search(code, body.start_byte, body.end_byte)
+            if asked or (inside and (leaves or condition is None)):
+                at = condition or loop
+                yield Span(at.start_byte, at.end_byte)
+
+    def _reads(self, code: bytes, start: int, end: int) -> bool:
+        if _LOOKS.search(code, start, end):
+            return True
+        return not self._watched.isdisjoint(_WORDS.findall(code, start, end))
 
     @staticmethod
     def _looks(function: Function, watched: set[bytes]) -> bool:
@@ -197,6 +228,16 @@ def unnoticed(found: Sequence[Found], source: Cpp, covered: Sequence[Span]) -> I
         if each.is_fine or source.ported(at.start) or any(of.start <= at.start < of.end for of in covered):
             continue
         names = " and ".join(each.names[:2]) or "memory"
+        if each.not_read:
+            yield Finding(
+                at,
+                "wait",
+                f"lanes may wait here for a lane of their own wavefront, which would never reach its store on AMD; not "
+                f"proven: {each.not_read}; if they do, let it store before the others wait, or let whole wavefronts of "
+                "64 lanes wait and store",
+                certainty=Certainty.MANUAL,
+            )
+            continue
         yield Finding(
             at,
             "wait",
