@@ -12,7 +12,7 @@ from hipport.analysis.ending_loops import EndingLoops
 from hipport.analysis.functions import Function, nodes
 from hipport.analysis.inlined_program import Inlining, RegisterOrigin
 from hipport.analysis.kernels import Kernels
-from hipport.analysis.memory_places import LOOKS
+from hipport.analysis.memory_places import LOOKS, kind_of_call
 from hipport.analysis.uniform_values import Value
 from hipport.analysis.wavefront_waits import At, wavefront_waits
 from hipport.core.edits import Span
@@ -39,6 +39,8 @@ _LOOKS = re.compile(
     + rb"\s*\("
 )
 _LOOP_NODES = frozenset(("while_statement", "do_statement", "for_statement"))
+_CALLED = re.compile(rb"(\w+)\s*\(\s*\Z")
+_NOTHING_ADDED = re.compile(rb"[^;{}]{0,200}?,\s*0[uUlL]*\s*\)")
 _LEAVES = re.compile(rb"\b(?:break|return|goto)\b")
 _VOLATILE = re.compile(rb"volatile(?<!\wvolatile)\b[^;,(){}=]*?\b(\w+)\s*[\[=;]")
 _WORDS = re.compile(rb"[A-Za-z_]\w*")
@@ -154,8 +156,12 @@ class WavefrontLoops:
                 yield Span(at.start_byte, at.end_byte)
 
     def _reads(self, code: bytes, start: int, end: int) -> bool:
-        if _LOOKS.search(code, start, end):
-            return True
+        """Whether a text reads memory that others write, other than by counting, which a lane does itself."""
+        for match in _LOOKS.finditer(code, start, end):
+            called = _CALLED.search(match[0])
+            counts = called is not None and kind_of_call(called[1].decode()) == "counts"
+            if not counts or _NOTHING_ADDED.match(code, match.end(), end):
+                return True
         return not self._watched.isdisjoint(_WORDS.findall(code, start, end))
 
     @staticmethod
