@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePath
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from hipport.analysis.ending_loops import EndingLoops
 from hipport.analysis.functions import Function, nodes
@@ -20,6 +20,9 @@ from hipport.core.finding import Certainty, Finding
 from hipport.core.tables import one_of
 from hipport.program.project import Component, Project
 from hipport.syntax.cpp import Cpp
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
 
 _LOOPS = re.compile(rb"\b%s\b" % one_of("while for do goto").encode())
 # Reads in a loop of memory that others write: atomic operations with used results, volatile memory, loads past the
@@ -40,8 +43,8 @@ _LOOKS = re.compile(
 )
 _LOOP_NODES = frozenset(("while_statement", "do_statement", "for_statement"))
 _CALLED = re.compile(rb"(\w+)\s*\(\s*\Z")
-_NOTHING_ADDED = re.compile(rb"[^;{}]{0,200}?,\s*0[uUlL]*\s*\)")
-_LEAVES = re.compile(rb"\b(?:break|return|goto)\b")
+_NOTHING_ADDED = re.compile(rb"[^;{}]{0,200}?,\s*0\w?\s*\)")
+_LEAVES = re.compile(rb"\b%s\b" % one_of("break return goto").encode())
 _VOLATILE = re.compile(rb"volatile(?<!\wvolatile)\b[^;,(){}=]*?\b(\w+)\s*[\[=;]")
 _WORDS = re.compile(rb"[A-Za-z_]\w*")
 _MOST_PLACES = 4
@@ -148,21 +151,24 @@ class WavefrontLoops:
         code = function.source.code
         for loop in nodes(function.node, _LOOP_NODES):
             condition, body = loop.child_by_field_name("condition"), loop.child_by_field_name("body")
-            asked = condition is not None and self._reads(code, condition.start_byte, condition.end_byte)
-            inside = body is not None and self._reads(code, body.start_byte, body.end_byte)
+            asked = condition is not None and self._reads(function, condition)
+            inside = body is not None and self._reads(function, body)
             leaves = body is not None and _LEAVES.search(code, body.start_byte, body.end_byte)
             if asked or (inside and (leaves or condition is None)):
                 at = condition or loop
                 yield Span(at.start_byte, at.end_byte)
 
-    def _reads(self, code: bytes, start: int, end: int) -> bool:
+    def _reads(self, function: Function, node: Node) -> bool:
         """Whether a text reads memory that others write, other than by counting, which a lane does itself."""
+        code, start, end = function.source.code, node.start_byte, node.end_byte
         for match in _LOOKS.finditer(code, start, end):
             called = _CALLED.search(match[0])
             counts = called is not None and kind_of_call(called[1].decode()) == "counts"
             if not counts or _NOTHING_ADDED.match(code, match.end(), end):
                 return True
-        return not self._watched.isdisjoint(_WORDS.findall(code, start, end))
+        # Another function's volatile variable may have the name of one of this function's.
+        words = (match for match in _WORDS.finditer(code, start, end) if match[0] in self._watched)
+        return any(function.locals.named(match[0], match.start()) is None for match in words)
 
     @staticmethod
     def _looks(function: Function, watched: set[bytes]) -> bool:
