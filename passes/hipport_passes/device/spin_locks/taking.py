@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from hipport.analysis.functions import Call, Function, arguments, called_name, contains, nodes
 from hipport.analysis.kernels import Kernels
 from hipport.core.edits import Span
+from hipport.syntax.cuda_names import SLEEP
 from hipport_passes.device.spin_locks.lock_attempts import WAITS, is_last
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ _GIVES = re.compile(rb"store|clear|exchange")
 _LOOPS = frozenset(("while_statement", "do_statement", "for_statement"))
 # Reads of the lock until it seems free, before the next attempt.
 LOOKS = re.compile(rb"\bwhile\s*\((?:[^(){};=]|[!=]=|\([^(){};=]*\))*\)\s*(?:;|\{[\s;]*\})")
-SLEEP = re.compile(rb"(?:__)?(?:nanosleep|builtin_amdgcn_s_sleep)")
+SLEEP = re.compile(rb"(?:__)?" + SLEEP)
 ZERO = re.compile(rb"\s*(?:0[uU]?|false|\w*(?i:free|unlocked|available|open))\s*")
 LOOP = re.compile(rb"\b(?:while|for|do)\b")
 #: Other operations that may take a lock than `ATOMICS`; additions count or draw a number.
