@@ -16,7 +16,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 #: The present number; whoever removes some writes the new number.
-MOST = 3047
+MOST = 2831
 _FUNCTIONS = {"compile", "search", "match", "fullmatch", "sub", "subn", "split", "findall", "finditer"}
 # Syntax of patterns that is no text: escapes, sets of characters, names of groups, flags, places of formatted text.
 _SYNTAX = re.compile(
