@@ -23,7 +23,7 @@ REVIEW.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path, PurePath
@@ -56,6 +56,8 @@ _WORDS: dict[str, str] = load(Path(__file__).with_suffix(".toml"))["words"]
 _TYPED = re.compile(rb"\.(?:pred|[busf](?:8|16|32|64)|b?f16(?:x2)?|b128)\b")
 _VIDEO = re.compile(rb"v" + one_of(_WORDS["video"]).encode() + rb"[24]?")
 _WORD = re.compile(rb"\w+")
+# How many opcodes of one statement a message names.
+_LISTED = 12
 # Collectives, by the names of hipport's functions. In macros, the rest of a name may be pasted to it.
 COLLECTIVES = Collectives(
     re.compile(one_of(_WORDS["of_masks"]).encode()),
@@ -298,7 +300,7 @@ def _at_use(source: Cpp, project: Project, use: WrittenAsm) -> Finding:
             span = Span(span.start, after.end())
         elif source.code[span.end :].lstrip()[:1] != b";":
             new += b";"
-    said = ", ".join(word.decode(errors="replace") for word in use.opcodes)
+    said = _listed(use.opcodes)
     shown = lines[0].decode(errors="replace") if len(lines) == 1 else "a block"
     message = f"{said} → {shown}: the macro's result here"
     certainty = Certainty.REVIEW if use.translation.assumes else Certainty.SAFE
@@ -421,6 +423,12 @@ def _translated(source: Cpp, project: Project, statement: Statement) -> Finding:
     return _written(source, project, statement, replace(translation, assumes=tuple(assumes)), instructions)
 
 
+def _listed(opcodes: Sequence[bytes]) -> str:
+    """Name opcodes, and of many the first: a statement that a compiler wrote has hundreds."""
+    said = ", ".join(word.decode(errors="replace") for word in opcodes[:_LISTED])
+    return said if len(opcodes) <= _LISTED else f"{said} and {len(opcodes) - _LISTED} more"
+
+
 def _written(
     source: Cpp, project: Project, statement: Statement, translation: Translation, words: tuple[bytes, ...]
 ) -> Finding:
@@ -428,7 +436,7 @@ def _written(
     assumes = list(translation.assumes)
     certainty = Certainty.REVIEW if assumes else Certainty.SAFE
     shown = translation.lines[0].decode(errors="replace") if len(translation.lines) == 1 else "a block"
-    message = f"{', '.join(word.decode(errors='replace') for word in words)} → {shown}"
+    message = f"{_listed(words)} → {shown}"
     if assumes:
         message += f"; assumes that {' and that '.join(assumes)}"
     edit = _edit(source, statement, list(translation.lines))
