@@ -846,7 +846,7 @@ class AbstractCalls(MemoryAccess):
         self._declare(each)
 
     def _is_never_destroyed(self, name: str) -> bool:
-        """Whether neither the class nor a part of it has a destructor that is seen: for most classes."""
+        """Whether neither the class nor a part of it has a destructor that is seen, as for most classes."""
         never = self.machine.never_destroyed
         if name not in never and not self._has_destructor(name):
             never.add(name)

@@ -72,7 +72,8 @@ class Conditions(ScriptNames):
         #: Conditions for CUDA only that are opened to ROCm, and the value they then have for both.
         self._opened: dict[cst.CSTNode, bool] = {}
         self._truths: dict[tuple[cst.CSTNode, bool], bool | None] = {}
-        #: How many conditions are being decided: what is found meanwhile may rest on an answer that is not final.
+        #: The number of conditions that are being decided: results found meanwhile may rest on an answer that is not
+        #: final.
         self._asking = 0
         self._turning: dict[cst.CSTNode, bool] = {}
         self._leaving: dict[cst.CSTNode, list[tuple[int, cst.BaseExpression]]] = {}
@@ -287,7 +288,7 @@ class Conditions(ScriptNames):
 
     def _allowed(self, node: cst.CSTNode) -> Runs:
         """Return in which builds the conditions around `node` let it be reached, within its function."""
-        # Nodes share what is around them, in a chain of `elif` nearly all of it.
+        # Nodes share the conditions around them; in a chain of `elif`, nearly all of these.
         way = []
         while node not in self._reached and node in self.parent:
             way.append(node)

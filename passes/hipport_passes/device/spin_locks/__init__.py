@@ -25,9 +25,9 @@ A loop in which lanes progress only when flags of other lanes are set (`while (a
 and after which they set their own, is such a wait too. If a flag is for a warp, warps take turns; this is REVIEW: the
 second warp of a wavefront of 64 lanes may wait for the first, because warps with lower numbers start no later.
 
-Of all other loops, in functions, macros and recursions too, those are reported that a lane leaves only when memory
-changes which another lane of its wavefront may store to later. Waits for other blocks, for other wavefronts, and for
-the host are left alone.
+Any other loop, also in a function, a macro or a recursion, is reported if a lane leaves it only when memory changes
+that another lane of its wavefront may store to later. Waits for other blocks, for other wavefronts, and for the host
+are left alone.
 """
 
 from __future__ import annotations
