@@ -51,7 +51,7 @@ from hipport.analysis.uniform_values import (
     varying,
 )
 
-#: Operators whose result is no pointer.
+#: Operators whose result is not a pointer.
 _NO_POINTER = frozenset(("<", ">", "<=", ">=", "==", "!=", "&&", "||", "<=>", ","))
 #: Numbers of four bytes.
 _WORD_OF_MEMORY = re.compile(r"int|unsigned|unsignedint|signed|float|u?int32_t|std::u?int32_t|uint")

@@ -11,7 +11,7 @@ from hipport.analysis.device_ir import Cell
 from hipport.analysis.lowered_expressions import LoweredExpressions
 from hipport.analysis.lowering_state import Piece, called, class_in
 
-#: So many elements of an array that have no initializer are told apart.
+#: The maximum number of uninitialized elements of an array that are distinguished.
 _MOST_ELEMENTS = 16
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ _WORDS = _TABLE["words"]
 MENTIONS = re.compile(rf"{one_of(_WORDS['mentions'])}|\b{one_of(_WORDS['mentioned_alone'])}\b".encode(), re.IGNORECASE)
 #: Variables that hipport's own scripts set; they do not tell what the tree knew before.
 _OWN = re.compile(rb"\$\{HIP_OR_CUDA\}")
-# What a first run wrote for a library: `$<IF:$<BOOL:${USE_HIP}>,roc::hipblas,cublas>`.
+# The text that a first run wrote for a library: `$<IF:$<BOOL:${USE_HIP}>,roc::hipblas,cublas>`.
 _EITHER = re.compile(r"\$<IF:\$<BOOL:\$\{USE_HIP\}>,[^,<>]*,(?P<cuda>[^,<>]*)>")
 _HIP = re.compile(rf"(?<![A-Za-z0-9]){one_of(_WORDS['hip'])}(?![A-Za-z0-9])".encode())
 _PROJECT = re.compile(rb"^[ \t]*project[ \t]*\(", re.IGNORECASE | re.MULTILINE)

@@ -270,7 +270,7 @@ class Conditions(ScriptNames):
     def _left_before(self, block: cst.Module | cst.IndentedBlock) -> list[tuple[int, cst.BaseExpression]]:
         """Return where statements of a block leave it, and their conditions.
 
-        What follows `if IS_HIP: … return` is for those who did not return.
+        Code after `if IS_HIP: … return` runs only where that did not return.
         """
         if block not in self._leaving:
             self._leaving[block] = [
@@ -326,7 +326,7 @@ class Conditions(ScriptNames):
         for each, places in uses.items():
             for user in dict.fromkeys(caller for _, caller in places if caller is not None):
                 called_by.setdefault(user, []).append(each)
-        # Callers were found after what they call.
+        # Callers were found after their callees.
         waiting = dict.fromkeys(uses)
         while waiting:
             each, _ = waiting.popitem()

@@ -127,7 +127,7 @@ def _by_form(
             )
             # Uniformity is computed last, because it is expensive.
             if findings and kernels.one_thread(function, loop):
-                # A lock is no problem for one thread, because the thread that takes it releases it.
+                # A lock that one thread takes is harmless, because the same thread releases it.
                 alone, findings = all(each.kind in ("lock", "loop") for each in findings), []
             else:
                 alone = False

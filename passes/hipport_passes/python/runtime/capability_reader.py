@@ -225,7 +225,7 @@ class Reader(CapabilityKinds):
         return False
 
     def _has_no_number(self, node: cst.BaseExpression) -> bool:
-        """Return whether the known values are no literal numbers or texts, and none is from the environment."""
+        """Return whether no known value is a literal number or text, or comes from the environment."""
         found = [value for value, _ in self.origins.of(node)]
         if isinstance(node, cst.Attribute):
             found += self.origins.attributes(node.attr.value)
