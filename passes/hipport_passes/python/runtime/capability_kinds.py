@@ -23,7 +23,7 @@ from hipport_passes.python.runtime.elsewhere import Known
 from hipport_passes.python.runtime.origins import EACH, origins
 from hipport_passes.python.runtime.program import PythonProgram
 
-# What makes of "9.0" what compares by its parts.
+# Makes a version of "9.0", which is compared part by part.
 _RELEASES = ("Version", "LooseVersion", "StrictVersion", "version.parse", "parse_version", "parse")
 _RELEASE = re.compile(rf"(?:\w+\.)*{one_of(_RELEASES)}")
 
