@@ -63,6 +63,12 @@ _WORTH = 4
 #: For how many days a precompiled header that is not used is kept.
 _DAYS = 3
 _PRELUDE = "simt/prelude.h"
+#: Defined for a unit that uses one of C++17's special functions, which simt/less_math.h leaves out of <cmath>.
+SPECIAL_FUNCTIONS = "-DSIMT_SPECIAL_FUNCTIONS=1"
+_SPECIAL = re.compile(
+    r"error: .*\b(?:assoc_(?:laguerre|legendre)|beta|comp_ellint_[123]|(?:conf_)?hyperg|cyl_(?:bessel_[ijk]|neumann)"
+    r"|ellint_[123]|expint|hermite|laguerre|legendre|riemann_zeta|sph_(?:bessel|legendre|neumann))[fl]?\b"
+)
 
 _DEFINES: Mapping[str, tuple[str, ...]] = {
     "cuda": ("-D__CUDACC__", "-D__NVCC__", "-D__CUDA_ARCH__=800"),
@@ -123,6 +129,11 @@ class CompileOptions:
             raise ValueError(
                 f"unknown sanitizer {', '.join(sorted(unknown))}; known are: {', '.join(sorted(_SANITIZERS))}"
             )
+
+
+def lacks_special_functions(said: str) -> bool:
+    """Whether a compiler's errors may come from the special functions that <cmath> lacks."""
+    return _SPECIAL.search(said) is not None
 
 
 @dataclass(frozen=True)
@@ -340,9 +351,13 @@ class Builder:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix="hipport-") as scratch:
             new, listing = Path(scratch, "out.o"), Path(scratch, "read")
-            status, said, seconds = self._run(
-                [*whole, "-o", str(new), "-MMD", "-MF", str(listing), "-MT", "out"], unit.folder
-            )
+            out = ["-o", str(new), "-MMD", "-MF", str(listing), "-MT", "out"]
+            status, said, seconds = self._run([*whole, *out], unit.folder)
+            if status and front and lacks_special_functions(said):
+                # The precompiled headers lack them.
+                whole = [*begin, SPECIAL_FUNCTIONS, "-include", _PRELUDE, *end]
+                status, said, more = self._run([*whole, *out], unit.folder)
+                seconds += more
             messages = located(said, source, places)
             if status:
                 return CompiledUnit(path, Path(), False, False, seconds, messages, said, tuple(whole))
