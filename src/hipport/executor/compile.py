@@ -28,7 +28,7 @@ from hipport.building.units import Unit
 from hipport.engine.outcomes import Ported, Reported
 from hipport.engine.pipeline import Pass
 from hipport.executor import kept as keeping
-from hipport.executor import linking, precompiled, thrust
+from hipport.executor import linking, precompiled, special_functions, thrust
 from hipport.executor.compilers import (
     DIVISION,
     INDICES,
@@ -63,12 +63,6 @@ _WORTH = 4
 #: For how many days a precompiled header that is not used is kept.
 _DAYS = 3
 _PRELUDE = "simt/prelude.h"
-#: Defined for a unit that uses one of C++17's special functions, which simt/less_math.h leaves out of <cmath>.
-SPECIAL_FUNCTIONS = "-DSIMT_SPECIAL_FUNCTIONS=1"
-_SPECIAL = re.compile(
-    r"error: .*\b(?:assoc_(?:laguerre|legendre)|beta|comp_ellint_[123]|(?:conf_)?hyperg|cyl_(?:bessel_[ijk]|neumann)"
-    r"|ellint_[123]|expint|hermite|laguerre|legendre|riemann_zeta|sph_(?:bessel|legendre|neumann))[fl]?\b"
-)
 
 _DEFINES: Mapping[str, tuple[str, ...]] = {
     "cuda": ("-D__CUDACC__", "-D__NVCC__", "-D__CUDA_ARCH__=800"),
@@ -129,11 +123,6 @@ class CompileOptions:
             raise ValueError(
                 f"unknown sanitizer {', '.join(sorted(unknown))}; known are: {', '.join(sorted(_SANITIZERS))}"
             )
-
-
-def lacks_special_functions(said: str) -> bool:
-    """Whether a compiler's errors may come from the special functions that <cmath> lacks."""
-    return _SPECIAL.search(said) is not None
 
 
 @dataclass(frozen=True)
@@ -353,9 +342,9 @@ class Builder:
             new, listing = Path(scratch, "out.o"), Path(scratch, "read")
             out = ["-o", str(new), "-MMD", "-MF", str(listing), "-MT", "out"]
             status, said, seconds = self._run([*whole, *out], unit.folder)
-            if status and front and lacks_special_functions(said):
+            if status and front and special_functions.are_lacking(said):
                 # The precompiled headers lack them.
-                whole = [*begin, SPECIAL_FUNCTIONS, "-include", _PRELUDE, *end]
+                whole = [*begin, special_functions.FLAG, "-include", _PRELUDE, *end]
                 status, said, more = self._run([*whole, *out], unit.folder)
                 seconds += more
             messages = located(said, source, places)

@@ -3,7 +3,7 @@
 //
 // libstdc++'s definitions call templates, which g++ instantiates again in each unit, even with precompiled headers and
 // if nothing uses them: that is half of the time that it takes to begin a unit. A unit that does use one does not
-// compile, and is compiled again with SIMT_SPECIAL_FUNCTIONS (executor/compile.py).
+// compile, and is compiled again with SIMT_SPECIAL_FUNCTIONS (executor/special_functions.py).
 #ifndef SIMT_LESS_MATH_H
 #define SIMT_LESS_MATH_H
 
