@@ -102,9 +102,9 @@ class Data:
         """
         known = {each.name: each for each in self.surveys}
         for each in new:
-            old = known.get(each.name)
-            notes = {"warp_note": old.warp_note, "asm_note": old.asm_note} if old is not None else {}
-            known[each.name] = replace(each, **notes)
+            if (old := known.get(each.name)) is not None:
+                each = replace(each, warp_note=old.warp_note, asm_note=old.asm_note)
+            known[each.name] = each
         tables = []
         for table in self.tables:
             if table.name == COMPILED:
@@ -158,13 +158,15 @@ def read(path: Path = DATA) -> Data:
     tables = (
         Table(each["name"], (*each["columns"], DATE), tuple(map(tuple, each["rows"]))) for each in raw.pop("table")
     )
-    surveys = (
-        Survey(**{key: tuple(value) if isinstance(value, list) else value for key, value in each.items()})
-        for each in raw.pop("surveyed")
-    )
+    surveys = map(_survey, raw.pop("surveyed"))
     if raw:
         raise ValueError(f"{path.name}: unknown entries: {', '.join(raw)}")
     return Data(tuple(tables), tuple(surveys))
+
+
+def _survey(row: Mapping[str, Any]) -> Survey:
+    given: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in row.items()}
+    return Survey(**given)
 
 
 def as_toml(data: Data) -> str:
