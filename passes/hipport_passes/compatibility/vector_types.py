@@ -25,7 +25,7 @@ from hipport.engine.pipeline import Pass
 from hipport.program.project import Project
 from hipport.syntax.cpp import Cpp, within
 from hipport.syntax.declarations import declarations, member_or_qualified
-from hipport.syntax.left_out import opened
+from hipport.syntax.left_out import opened, seen_again
 from hipport.syntax.own_guards import MARK
 
 _VARIABLES = (b"threadIdx", b"blockIdx", b"blockDim", b"gridDim")
@@ -127,7 +127,7 @@ def _operators(source: Cpp, project: Project) -> Iterator[Finding]:
     since = dict(opened(source, (each.whole for each in kept), (each.whole for each in kept if each.same)))
     for each in clashing:
         named, header, whole = each.named, each.header, each.whole
-        if each in kept and not within(whole.start, tuple(since)):
+        if each in kept and not seen_again(source, whole.start, since):
             continue
         if not (each.same and each.alone):
             if each.key in project.union_over(source, _prototypes):
@@ -191,7 +191,7 @@ def _clashing(source: Cpp, project: Project) -> Iterator[_Operator]:
             continue
         a, b = parameters
         if a is None or b is None or a["type"] != b["type"] or a["type"] not in _VECTORS:
-            continue  # With a number, HIP's operator is no better match, and the program's is chosen.
+            continue  # With a number, HIP's operator is not a better match, and the program's is chosen.
         if _ENABLE_IF in match["head"] or not _for_both(source, project, match["head"]):
             continue
         start = match.start("head") + len(match["head"]) - len(match["head"].lstrip())

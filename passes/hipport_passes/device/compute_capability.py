@@ -25,6 +25,7 @@ from hipport.syntax.cpp import Cpp, word_before
 from hipport_passes.device.lost_code import lost
 from hipport_passes.device.value_flow import NO_CALL, Place, reached, ways
 
+_WORDS = load(Path(__file__).with_suffix(".toml"))["words"]
 _PROPERTIES = re.compile(
     rb"\b(?:cuda|hip)DeviceProp(?:_t)?\b(?:\s*>+)?[\s*&]*(?:const\b[\s*&]*)?(\w+)|"
     rb"\b(\w+)\s*=\s*[\w:]*get(?:Current)?DeviceProperties\s*\("
@@ -33,22 +34,24 @@ _MAJOR = re.compile(
     rb"(?P<object>\b(?P<name>[A-Za-z_]\w*)(?:\s*\[[^\[\]]*\]|\s*\([^()]*\))*)\s*\)?\s*(?:\.|->)\s*major\b(?!\s*(?:=(?!=)|\())"
 )
 # A comparison of pairs starts with the first part.
-_FIRST = rb"(?:(?:std\s*::\s*)?(?:make_)?(?:pair|tuple)\s*(?:<[^<>;]*>\s*)?[({]\s*)?"
+_FIRST = rb"(?:(?:std\s*::\s*)?%b\s*(?:<[^<>;]*>\s*)?[({]\s*)?" % one_of(_WORDS["pairs"]).encode()
 _COMPARED = re.compile(rb"\s*\)?\s*(?P<sign>==|!=|>=|>|<=|<)\s*" + _FIRST + rb"(?P<number>\d+)\b")
 # A pair of both parts is compared: `std::tie(major, minor) >= std::make_pair(9, 0)`.
-_PAIR = rb"\b(?:tie|(?:make_)?(?:pair|tuple))\s*(?:<[^<>;]*>\s*)?[({]\s*"
+_PAIR = rb"\b%b\s*(?:<[^<>;]*>\s*)?[({]\s*" % one_of(_WORDS["pairs"]).encode()
 _IN_PAIR = re.compile(_PAIR + rb"\Z")
 _PAIR_COMPARED = re.compile(rb"\s*,[^(){},;]*[)}]" + _COMPARED.pattern)
 _PAIR_COMPARED_BEFORE = re.compile(
-    rb"[({]\s*(?P<number>\d+)\s*,\s*\d+\s*[)}]\s*(?P<sign>==|!=|>=|>|<=|<)\s*(?:std\s*::\s*)?" + _IN_PAIR.pattern
+    rb"[({]\s*(?P<number>\d+)\s*,\s*\d+\s*[)}]\s*(?P<sign>==|!=|>=|>|<=|<)\s*(?:\w+\s*::\s*)?" + _IN_PAIR.pattern
 )
 # The value is read from a container or a pair: `caps[device]`, `caps.at(device)`, `capability().first`.
-_ITEM = re.compile(rb"(?:\s*\[[^][]*\]|\s*(?:\.|->)\s*(?:(?:at|load|value|get|front|back)\s*\([^()]*\)|first\b))+")
+_ITEM = re.compile(
+    rb"(?:\s*\[[^][]*\]|\s*(?:\.|->)\s*(?:%b\s*\([^()]*\)|%b\b))+"
+    % (one_of(_WORDS["items"]).encode(), one_of(_WORDS["heads"]).encode())
+)
 # Another part than the first one of a pair: `std::get<1>(capability())`.
-_OTHER_PART = re.compile(rb"\bget\s*<\s*[1-9]\s*>\s*\(\s*\Z")
+_OTHER_PART = re.compile(rb"\b%b\s*<\s*[1-9]\s*>\s*\(\s*\Z" % one_of(_WORDS["items"]).encode())
 _ARGUMENT = re.compile(rb"\s*[,)]")
 # Functions, and macros, that do not decide by the number.
-_WORDS = load(Path(__file__).with_suffix(".toml"))["words"]
 _HARMLESS = re.compile(rf"(?i:{one_of(_WORDS['shows'], '.*')})|{one_of(_WORDS['harmless'])}|[A-Z][A-Z0-9_]*".encode())
 _COMPARED_BEFORE = re.compile(rb"\b(?P<number>\d+)\s*(?P<sign>==|!=|>=|>|<=|<)\s*\(?\s*\Z")
 _MADE = re.compile(rb"\s*\)?\s*(?:\*\s*(?:10+|0x10)\b|<<\s*(?:4|8)\b)")

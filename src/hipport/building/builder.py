@@ -59,11 +59,8 @@ _SAY_GCC = ("-fdiagnostics-color=never",)
 _MARKER = re.compile(r'# \d+ "(?P<path>[^"]*)"')
 # What a compiler says with -H and -v: files that it opens, folders that it searches, and what it does not find.
 _OPENED = re.compile(r"^\.+ (?P<path>.+)$", re.MULTILINE)
-_SEARCHED = re.compile(r"^ (?P<path>/[^\"\n]*?)(?: \(framework directory\))?$", re.MULTILINE)
-_MISSING = re.compile(
-    r"fatal error: (?:'(?P<clang>[^'\n]+)' file not found|(?P<gcc>[^:\n]+): No such file or directory)"
-)
-_FOLDER_FLAG = re.compile(r"-(?:I|isystem|iquote|idirafter|cxx-isystem)")
+_SEARCHED = re.compile(r"^ (?P<path>/[^\"\n]*)$", re.MULTILINE)
+_FOLDER_FLAGS = ("-I", "-isystem", "-iquote", "-idirafter", "-cxx-isystem")
 _SAY = (
     "-fno-color-diagnostics",
     "-fno-caret-diagnostics",
@@ -441,6 +438,15 @@ def _all(
     return tuple(each.result() for each in running)
 
 
+def _not_found(line: str) -> str:
+    """Return the header that a line of a compiler's output calls missing; empty if it does not."""
+    what = line.partition("fatal error: ")[2]
+    for end in ("' file not found", ": No such file or directory"):  # clang's and gcc's
+        if what.endswith(end):
+            return what.removesuffix(end).lstrip("'")
+    return ""
+
+
 class _Compiler:
     """Runs hipcc, or returns its earlier result for the same input."""
 
@@ -509,9 +515,10 @@ class _Compiler:
         searched = {each["path"] for each in _SEARCHED.finditer(said)} | {str(Path(each).parent) for each in opened}
         flags = iter(command)
         for word in flags:
-            if (option := _FOLDER_FLAG.match(word)) is not None:
-                searched.add(word[option.end() :] or next(flags, ""))
-        missing = {each["clang"] or each["gcc"] for each in _MISSING.finditer(said)}
+            for option in _FOLDER_FLAGS:
+                if word.startswith(option):
+                    searched.add(word.removeprefix(option) or next(flags, ""))
+        missing = {name for line in said.splitlines() if (name := _not_found(line))}
         names = {os.path.normpath(unit.folder / each) for each in opened}
         names |= {os.path.normpath(unit.folder / folder / each) for folder in searched for each in missing}
         if not _SEARCHED.search(said):

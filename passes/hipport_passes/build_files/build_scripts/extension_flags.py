@@ -127,6 +127,8 @@ def _compared(script: Script, group: FlagGroup) -> bool:
 def _tokens(script: Script, group: FlagGroup) -> list[_Token]:
     tokens: list[_Token] = []
     for i, item in enumerate(group.items):
+        if isinstance(item, cst.Tuple) and not item.elements:
+            continue
         if isinstance(item, cst.Tuple) and "macro" in group.uses:
             name = script.text(item.elements[0].value)
             value = [script.constant(element.value) for element in item.elements[1:]]
@@ -313,7 +315,7 @@ def _stray_abi(script: Script, groups: Sequence[FlagGroup]) -> Iterator[Said]:
 
 
 def _abi(script: Script, group: FlagGroup, tokens: Sequence[_Token]) -> Iterator[FlagChange]:
-    """Drop the macro for the ABI of the C++ library, unless its value is 0 or 1 or is asked of PyTorch."""
+    """Drop the macro for the ABI of the C++ library, unless its value is 0 or 1, or comes from PyTorch."""
     for i, token in enumerate(tokens):
         match = _ABI.fullmatch(token.text)
         if i and not match and tokens[i - 1].text == "-D" and (match := _ABI.fullmatch(f"-D{token.text}")):

@@ -15,7 +15,7 @@ from hipport_passes.build_files.build_scripts.script import NVCC, RUNS, Script
 from hipport_passes.build_files.build_scripts.script_edits import Said, either
 from hipport_passes.python.runtime.versions import ASSUMED, NVCC_SAID
 
-#: What builds extensions where they run, and what builds them for other machines, too.
+#: Functions that build extensions where they run, and functions that build them for other machines, too.
 _LOADS = ("load", "load_inline")
 _SOURCES = ("sources", "cuda_sources", "cpp_sources")
 _BUILDS = ("setup", "CUDAExtension", "CppExtension", "Extension")
