@@ -46,6 +46,7 @@ _THROUGH = {
 }
 # The text that hipport writes behind a question for a GPU.
 _OWN_ANSWER = re.compile(r"(?:torch\.)?version\.hip is (?:not )?None|(?:not )?(?:[\w.]+\.)?IS_HIP_EXTENSION")
+_COUNTS = ("is_available", "device_count", "getDeviceCount")
 _LOOKS = ("exists", "isdir", "isfile", "is_dir", "is_file", "lexists")
 _CUDA_PATH = re.compile(r"(?:^|/)(?:cuda(?:-[\d.]+)?|nvcc)(?:/|$)|NVIDIA GPU Computing Toolkit")
 _CUDA_VARIABLES = ("CUDA_HOME", "CUDA_PATH", "CUDA_ROOT", "CUDADIR")
@@ -162,7 +163,7 @@ def _is_guard(script: Script, node: cst.CSTNode) -> bool:
     """Return whether the body of a statement runs only with a GPU, or handles its absence."""
     match node:
         case cst.If(test=test) | cst.IfExp(test=test) | cst.While(test=test) | cst.For(iter=test):
-            return re.search(r"is_available|device_count|getDeviceCount", script.code(test)) is not None
+            return any(name in script.code(test) for name in _COUNTS) is not None
     return isinstance(node, cst.Try)
 
 
