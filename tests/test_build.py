@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compilation: the files and flags, the results, and when nothing need be done."""
 
+import errno
 import glob
 import json
 import os
@@ -18,7 +19,7 @@ import pytest
 from click.testing import CliRunner
 
 from hipport.building import builder
-from hipport.building.builder import BuildOptions, Built, build
+from hipport.building.builder import HOST, BuildOptions, Built, build
 from hipport.building.compiler_messages import Alignment, Message, Note, SourcePlaces, parse
 from hipport.building.dry_runs import dry_run
 from hipport.building.guessed_flags import cmake_flags
@@ -40,10 +41,12 @@ import os, re, sys, time
 from pathlib import Path
 arguments = sys.argv[1:]
 source = Path(arguments[arguments.index("-c") + 1])
-if "-M" in arguments:
-    headers = [source.parent / name for name in re.findall(r'#include "(.*)"', source.read_text())]
-    Path(arguments[arguments.index("-MF") + 1]).write_text("out: " + " ".join(map(str, [source, *headers])))
-    sys.exit(not all(header.exists() for header in headers))
+if "-H" in arguments:
+    print("#include <...> search starts here:", " /usr/include", "End of search list.", sep=chr(10))
+    for name in re.findall(r'#include "(.*)"', source.read_text()):
+        header = source.parent / name
+        print(f". {{header}}" if header.exists() else f"{{source}}:1:10: fatal error: '{{name}}' file not found")
+    sys.exit(1)
 if "-E" in arguments:
     print(f'# 1 "{{source}}"' + chr(10) + ("int left;" if "-DWITH_HIP" in arguments else ""))
     sys.exit()
@@ -721,10 +724,53 @@ def test_a_failure_is_remembered_until_something_it_read_changes(workshop: Works
     assert not workshop.build(archs=["gfx942"]).ok and len(workshop.calls()) == 2
 
 
-def test_a_failure_for_want_of_a_header_is_tried_again(workshop: Workshop) -> None:
+def test_a_failure_for_want_of_a_header_is_remembered_until_the_header_comes(workshop: Workshop) -> None:
     workshop.write("a.cu", '#include "late.h"\n//! 5: error: no late.h\n')
-    for _ in range(2):
-        assert not workshop.build(archs=["gfx942"]).ok and len(workshop.calls()) == 2
+    assert not workshop.build(archs=["gfx942"]).ok and len(workshop.calls()) == 2
+    assert not workshop.build(archs=["gfx942"]).ok and workshop.calls() == []
+    workshop.write("other.h", "")
+    assert not workshop.build(archs=["gfx942"]).ok and workshop.calls() == []
+    workshop.write("late.h", "")
+    assert not workshop.build(archs=["gfx942"]).ok and len(workshop.calls()) == 2
+
+
+def test_failures_of_a_real_compiler_are_remembered(workshop: Workshop) -> None:
+    """A header that is missing in each folder that is searched, and `#error`: clang lists no dependencies then."""
+    try:
+        hipcc = choose(find(os.environ), ["gfx942"])
+    except NoToolchain as missing:
+        pytest.skip(f"no hipcc: not compiled: {missing}")
+    workshop.write("Makefile", "all:\n\thipcc -c -Iinclude a.cu\n\thipcc -c b.cu\n")
+    workshop.write("a.cu", '#include "given.h"\n#include <late.h>\nint a = LATE;\n')
+    workshop.write("given.h", "#pragma once\n")
+    workshop.write("b.cu", '#include "given.h"\n#ifndef GIVEN\n#error no\n#endif\n')
+
+    def again() -> set[str]:
+        """Return the units that are compiled for the host, and not taken from the cache."""
+        built = workshop.build(archs=["gfx942"], toolchain=hipcc)
+        return {each.path.name for each in built.compiled if each.target == HOST and not each.cached}
+
+    assert again() == {"a.cu", "b.cu"}
+    assert again() == set()
+    workshop.write("include/other.h", "")
+    assert again() == set()
+    workshop.write("include/late.h", "#define LATE 1\n")
+    assert again() == {"a.cu"}
+    workshop.write("given.h", "#pragma once\n#define GIVEN\n")
+    assert again() == {"a.cu", "b.cu"}
+
+
+def test_a_cache_that_is_full_stops_no_build(workshop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    workshop.write("a.cu", "int a;\n")
+    monkeypatch.setattr(Path, "replace", fail)
+    built = workshop.build(archs=["gfx942"])
+    assert built.ok and built.not_kept.endswith(".json.z: no space left on device")
+    assert not any(path.is_file() and path.name != ".lock" for path in cache(workshop.env).rglob("compiled/**/*"))
+    monkeypatch.undo()
+    assert not workshop.build(archs=["gfx942"]).not_kept
 
 
 def test_time_that_ran_out_is_not_remembered(workshop: Workshop) -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import resource
 import shutil
 import signal
 import subprocess
@@ -551,6 +552,40 @@ def test_evidence_that_cannot_be_written_is_told_with_what_was_written(tree: Pat
     assert b"hipport::shfl_down_sync" in (tree / "a.cu").read_bytes()
     code, said = hipport("port", ".", *NOT_RUN, "--out", "../o", "--manifest", "/dev/full", cwd=tree)
     assert code == 2 and "the port is in ../o" in said and (tree.parent / "o/a.cu").exists()
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_output_that_ends_early_is_a_failure(tree: Path, unbuffered: str) -> None:
+    """A limit of the size of files takes a part of what is written; Python without buffers drops the rest."""
+    command = [sys.executable, "-m", "hipport", "scan", ".", "--format", "json"]
+    with (tree.parent / "out.json").open("wb") as out:
+        done = subprocess.run(
+            command,
+            cwd=tree,
+            env={**os.environ, "PYTHONUNBUFFERED": unbuffered},
+            stdout=out,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (1024, 1024)),
+        )
+    assert (tree.parent / "out.json").stat().st_size == 1024
+    assert done.returncode == 2 and done.stderr.startswith("hipport: standard output: file too large")
+
+
+def test_what_has_no_room_in_a_copy_is_named(tree: Path) -> None:
+    (tree / "large.cu").write_bytes(b"// a line\n" * 1000)
+    before = sorted(tree.parent.iterdir())
+    done = subprocess.run(
+        [sys.executable, "-m", "hipport", "rewrite", ".", "--out", "../o"],
+        cwd=tree,
+        capture_output=True,
+        text=True,
+        check=False,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096)),
+    )
+    assert (done.returncode, done.stderr) == (2, f"hipport: {tree.parent / 'o' / 'large.cu'}: file too large\n")
+    assert sorted(tree.parent.iterdir()) == before
 
 
 @pytest.mark.parametrize("words", [("scan", "."), ("rewrite", "--diff", ".")])

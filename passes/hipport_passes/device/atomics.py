@@ -63,6 +63,7 @@ _HALF = frozenset(
     b"__hip_bfloat162".split()
 )
 _ON = re.compile(rb"\b(atomic[A-Z]\w*)\s*(?:<[^<>;]*>\s*)?\(")
+_FLOAT = re.compile(rb"-?(?:\d+\.\d*|\.\d+)(?:[eE][+-]?\d+)?[fF]?")
 _DEFINED_BY_NVCC = re.compile(rb"\bdefined\s*(?:\(\s*)?(?:__CUDA_ARCH__|" + CUDA_COMPILER + rb")\b\s*\)?")
 _NUMBER_OF_NVCC = re.compile(rb"\b(?:__CUDA_ARCH__|" + CUDA_COMPILER + rb")\b")
 
@@ -436,11 +437,32 @@ def _hides(group: tuple[Conditional, ...], offset: int, newest: bool) -> bool:
 # ---- memory of the host
 
 
+def _adds_floats(source: Cpp, project: Project, call: re.Match[bytes]) -> bool:
+    """Say whether an operation adds floats: over PCIe only integers are added."""
+    rows = load(_TABLE)["shared"]
+    if call[1].removesuffix(b"_system").decode() not in rows["adds"].split():
+        return False
+    arguments = source.arguments(call.end() - 1)
+    if not arguments:
+        return False
+    lost = rows["lost"].split()
+    span = Span(call.start(), call.start() + len(call[1]))
+    kind = _pointee(source, span, arguments[0], halves=False)
+    kind = kind or _by_member(source, project, span, arguments, lost, kind)
+    # Of a variable of the file, what is added shows it.
+    value = source.code[arguments[1].start : arguments[1].end] if len(arguments) > 1 else b""
+    return kind.lstrip("_") in lost or (not kind and _FLOAT.fullmatch(value.strip()) is not None)
+
+
 def _shared(source: Cpp, project: Project) -> dict[int, str]:
     """Return the calls of atomic functions that are lost on host memory, with the function that allocated it."""
     reach = frozenset(load(_TABLE)["shared"]["reach"].encode().split())
     # Most programs have no such calls, and their memory need not be followed.
-    calls = [match for match in _ON.finditer(source.code) if match[1].removesuffix(b"_system") not in reach]
+    calls = [
+        match
+        for match in _ON.finditer(source.code)
+        if match[1].removesuffix(b"_system") not in reach or _adds_floats(source, project, match)
+    ]
     places = shared_in(source, project) if calls else {}
     found: dict[int, str] = {}
     for match in calls if places else ():

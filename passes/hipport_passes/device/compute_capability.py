@@ -25,6 +25,7 @@ from hipport.syntax.cpp import Cpp, word_before
 from hipport_passes.device.lost_code import lost
 from hipport_passes.device.value_flow import NO_CALL, Place, reached, ways
 
+_WORDS = load(Path(__file__).with_suffix(".toml"))["words"]
 _PROPERTIES = re.compile(
     rb"\b(?:cuda|hip)DeviceProp(?:_t)?\b(?:\s*>+)?[\s*&]*(?:const\b[\s*&]*)?(\w+)|"
     rb"\b(\w+)\s*=\s*[\w:]*get(?:Current)?DeviceProperties\s*\("
@@ -33,13 +34,24 @@ _MAJOR = re.compile(
     rb"(?P<object>\b(?P<name>[A-Za-z_]\w*)(?:\s*\[[^\[\]]*\]|\s*\([^()]*\))*)\s*\)?\s*(?:\.|->)\s*major\b(?!\s*(?:=(?!=)|\())"
 )
 # A comparison of pairs starts with the first part.
-_FIRST = rb"(?:(?:std\s*::\s*)?(?:make_)?(?:pair|tuple)\s*(?:<[^<>;]*>\s*)?[({]\s*)?"
+_FIRST = rb"(?:(?:std\s*::\s*)?%b\s*(?:<[^<>;]*>\s*)?[({]\s*)?" % one_of(_WORDS["pairs"]).encode()
 _COMPARED = re.compile(rb"\s*\)?\s*(?P<sign>==|!=|>=|>|<=|<)\s*" + _FIRST + rb"(?P<number>\d+)\b")
-# The value is read from a container: `caps[device]`, `caps.at(device)`.
-_ITEM = re.compile(rb"(?:\s*\[[^][]*\]|\s*(?:\.|->)\s*(?:at|load|value|get|front|back)\s*\([^()]*\))+")
+# A pair of both parts is compared: `std::tie(major, minor) >= std::make_pair(9, 0)`.
+_PAIR = rb"\b%b\s*(?:<[^<>;]*>\s*)?[({]\s*" % one_of(_WORDS["pairs"]).encode()
+_IN_PAIR = re.compile(_PAIR + rb"\Z")
+_PAIR_COMPARED = re.compile(rb"\s*,[^(){},;]*[)}]" + _COMPARED.pattern)
+_PAIR_COMPARED_BEFORE = re.compile(
+    rb"[({]\s*(?P<number>\d+)\s*,\s*\d+\s*[)}]\s*(?P<sign>==|!=|>=|>|<=|<)\s*(?:\w+\s*::\s*)?" + _IN_PAIR.pattern
+)
+# The value is read from a container or a pair: `caps[device]`, `caps.at(device)`, `capability().first`.
+_ITEM = re.compile(
+    rb"(?:\s*\[[^][]*\]|\s*(?:\.|->)\s*(?:%b\s*\([^()]*\)|%b\b))+"
+    % (one_of(_WORDS["items"]).encode(), one_of(_WORDS["heads"]).encode())
+)
+# Another part than the first one of a pair: `std::get<1>(capability())`.
+_OTHER_PART = re.compile(rb"\b%b\s*<\s*[1-9]\s*>\s*\(\s*\Z" % one_of(_WORDS["items"]).encode())
 _ARGUMENT = re.compile(rb"\s*[,)]")
 # Functions, and macros, that do not decide by the number.
-_WORDS = load(Path(__file__).with_suffix(".toml"))["words"]
 _HARMLESS = re.compile(rf"(?i:{one_of(_WORDS['shows'], '.*')})|{one_of(_WORDS['harmless'])}|[A-Z][A-Z0-9_]*".encode())
 _COMPARED_BEFORE = re.compile(rb"\b(?P<number>\d+)\s*(?P<sign>==|!=|>=|>|<=|<)\s*\(?\s*\Z")
 _MADE = re.compile(rb"\s*\)?\s*(?:\*\s*(?:10+|0x10)\b|<<\s*(?:4|8)\b)")
@@ -106,7 +118,9 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
 
 def _receiver(source: Cpp, project: Project, span: Span, end: int) -> bytes:
     """Return the function outside of the files that receives the number; empty if there is none."""
-    if _ARGUMENT.match(source.code, end) is None:
+    if _ARGUMENT.match(source.code, end) is None or _OTHER_PART.search(
+        source.code, max(0, span.start - 40), span.start
+    ):
         return b""
     opening, depth = span.start - 1, 0
     while opening >= max(0, span.start - 400) and (depth or source.code[opening : opening + 1] != b"("):
@@ -219,6 +233,13 @@ def _asked(code: bytes, end: int, before: bytes) -> tuple[bytes, int] | None:
     """Return the operator and the number that the expression ending at `end` is compared with, as if it stood on the
     left.
     """
+    if _OTHER_PART.search(before):
+        return None
+    if _IN_PAIR.search(before):
+        if (after := _PAIR_COMPARED.match(code, end)) is not None:
+            return after["sign"], int(after["number"])
+        if (ahead := _PAIR_COMPARED_BEFORE.search(before)) is not None:
+            return _TURNED.get(ahead["sign"], ahead["sign"]), int(ahead["number"])
     if (after := _COMPARED.match(code, end)) is not None:
         return after["sign"], int(after["number"])
     if (ahead := _COMPARED_BEFORE.search(before)) is not None:

@@ -22,7 +22,7 @@ from pathlib import Path, PurePath
 from typing import Any, TypeVar
 
 from hipport.building.compiler_messages import EmbeddedLines, Message, SourcePlaces, parse
-from hipport.building.digests import Digests, load_states, save_states
+from hipport.building.digests import Digests, keep_states, load_states
 from hipport.building.just_in_time import JustInTime, just_in_time
 from hipport.building.oracle import Oracle
 from hipport.building.programs import programs
@@ -57,6 +57,10 @@ _HOST_FLAGS = ("-Wno-error=c++11-narrowing",)
 _SAY_GCC = ("-fdiagnostics-color=never",)
 # A line marker in preprocessed text: `# 12 "file.cu" 2`.
 _MARKER = re.compile(r'# \d+ "(?P<path>[^"]*)"')
+# What a compiler says with -H and -v: files that it opens, folders that it searches, and what it does not find.
+_OPENED = re.compile(r"^\.+ (?P<path>.+)$", re.MULTILINE)
+_SEARCHED = re.compile(r"^ (?P<path>/[^\"\n]*)$", re.MULTILINE)
+_FOLDER_FLAGS = ("-I", "-isystem", "-iquote", "-idirafter", "-cxx-isystem")
 _SAY = (
     "-fno-color-diagnostics",
     "-fno-caret-diagnostics",
@@ -101,7 +105,7 @@ class Built:
     """The result of a build. Paths are relative to `root`.
 
     `ran` are the files of the tree that were executed to find the units. `oracle` is LLVM's answer about the compiled
-    code, if it was asked.
+    code, if it was asked. `not_kept` is the reason why results are not in the cache, empty if they are.
     """
 
     root: Path
@@ -111,6 +115,7 @@ class Built:
     not_built: tuple[NotBuilt, ...]
     ran: tuple[str, ...]
     oracle: Oracle | None = None
+    not_kept: str = ""
 
     @property
     def ok(self) -> bool:
@@ -216,7 +221,8 @@ def build(paths: Sequence[Path], archs: Sequence[str], options: BuildOptions) ->
         if options.judge is not None:
             oracle = _asked(compiler, tasks, compiled, project.root, options)
     ran = tuple(str(prefix / name) for prefix, each in found for name in each.ran)
-    return Built(project.root, toolchain, tuple(archs), compiled, tuple(dict.fromkeys(not_built)), ran, oracle)
+    left_out = tuple(dict.fromkeys(not_built))
+    return Built(project.root, toolchain, tuple(archs), compiled, left_out, ran, oracle, compiler.not_kept)
 
 
 def _asked(
@@ -432,6 +438,15 @@ def _all(
     return tuple(each.result() for each in running)
 
 
+def _not_found(line: str) -> str:
+    """Return the header that a line of a compiler's output calls missing; empty if it does not."""
+    what = line.partition("fatal error: ")[2]
+    for end in ("' file not found", ": No such file or directory"):  # clang's and gcc's
+        if what.endswith(end):
+            return what.removesuffix(end).lstrip("'")
+    return ""
+
+
 class _Compiler:
     """Runs hipcc, or returns its earlier result for the same input."""
 
@@ -445,6 +460,8 @@ class _Compiler:
         self.timeout = timeout
         self.digests = Digests()
         self._read: dict[tuple[Unit, str], tuple[str, ...]] = {}
+        #: Why results could not be kept, as on a full disk; empty if all were.
+        self.not_kept = ""
 
     def may_wait(self, unit: Unit, target: str) -> bool:
         """Whether a file of the tree that went into a unit may contain code in which lanes wait for each other."""
@@ -478,17 +495,35 @@ class _Compiler:
             made_now: dict[str, Any] = {"ok": status == 0, "said": said.replace(scratch, ""), "seconds": seconds}
             if status == 0 and target == HOST:
                 made_now["empty"] = self._nothing_left(unit, command, scratch)
-            if status is not None and (status == 0 or self._lists(command, read, unit, scratch)):
+            if status == 0:
                 made_now["read"] = self._all_read(read, unit)
-                if status == 0:
-                    self._read[unit, target] = tuple(made_now["read"])
-                save_states(known, [made_now, *states][:_STATES])
+                self._read[unit, target] = tuple(made_now["read"])
+            elif status is not None:
+                made_now["read"] = self._all_tried(unit, command, scratch)
+            if made_now.get("read"):
+                # Without a cache the result is the same, but is computed again the next time.
+                self.not_kept = keep_states(known, [made_now, *states][:_STATES]) or self.not_kept
         return self._result(unit, target, command, made_now, cached=False)
 
-    def _lists(self, command: Sequence[str], read: Path, unit: Unit, scratch: str) -> bool:
-        """Write to `read` the files that a failed compilation has read; False if a header is missing."""
-        status, _ = self._run([*command, "-M", "-MF", str(read), "-MT", "out"], unit.folder, scratch)
-        return status == 0 and read.exists()
+    def _all_tried(self, unit: Unit, command: Sequence[str], scratch: str) -> dict[str, str]:
+        """Return the files that a failed compilation has read, and those that it has looked for in vain; {} if unknown.
+
+        The compiler lists no dependencies where a header is missing, or after `#error`, but says what it opens.
+        """
+        _, said = self._run([*command, "-E", "-H", "-v", "-o", os.devnull], unit.folder, scratch)
+        opened = {str(unit.source), *(each["path"] for each in _OPENED.finditer(said))}
+        searched = {each["path"] for each in _SEARCHED.finditer(said)} | {str(Path(each).parent) for each in opened}
+        flags = iter(command)
+        for word in flags:
+            for option in _FOLDER_FLAGS:
+                if word.startswith(option):
+                    searched.add(word.removeprefix(option) or next(flags, ""))
+        missing = {name for line in said.splitlines() if (name := _not_found(line))}
+        names = {os.path.normpath(unit.folder / each) for each in opened}
+        names |= {os.path.normpath(unit.folder / folder / each) for folder in searched for each in missing}
+        if not _SEARCHED.search(said):
+            return {}
+        return self._digests(names)
 
     def _nothing_left(self, unit: Unit, command: Sequence[str], scratch: str) -> str:
         """Return the condition that removes the whole file, or an empty string if something is left."""
@@ -555,9 +590,11 @@ class _Compiler:
     def _all_read(self, listing: Path, unit: Unit) -> dict[str, str]:
         words = re.split(r"(?<!\\)\s+", listing.read_text(errors="surrogateescape").replace("\\\n", " "))
         paths = [word.replace("\\ ", " ") for word in words[1:] if word]
+        return self._digests({os.path.normpath(unit.folder / path) for path in (*paths, unit.source)})
+
+    def _digests(self, names: set[str]) -> dict[str, str]:
         # The toolchain's own files are identified by its version.
         own = str(self.toolchain.root) + os.sep
-        names = {os.path.normpath(unit.folder / path) for path in (*paths, unit.source)}
         return self.digests.all_of(n for n in sorted(names) if not n.startswith(own) or own in ("/usr/", "/"))
 
     def _result(self, unit: Unit, target: str, command: list[str], state: dict[str, Any], *, cached: bool) -> Compiled:

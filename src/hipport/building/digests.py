@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from hipport.core.reading import digest, read
+from hipport.core.reading import digest, read, said
 
 
 def digest_of(*what: object) -> str:
@@ -63,8 +63,23 @@ def load_states(path: Path) -> list[dict[str, Any]]:
 
 
 def save_states(path: Path, states: list[dict[str, Any]]) -> None:
-    """Save `states` to a file atomically, because other processes may read it."""
+    """Save `states` to a file atomically, because other processes may read it. Raises OSError, and leaves nothing."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
-        file.write(zlib.compress(json.dumps(states).encode()))
-    Path(file.name).replace(path)
+        made = Path(file.name)
+        try:
+            file.write(zlib.compress(json.dumps(states).encode()))
+            file.flush()
+            made.replace(path)
+        except OSError as error:
+            made.unlink(missing_ok=True)
+            raise OSError(error.errno, error.strerror, str(path)) from error
+
+
+def keep_states(path: Path, states: list[dict[str, Any]]) -> str:
+    """Save `states` if that is possible, as on a full disk it is not. Return the reason why not, or an empty string."""
+    try:
+        save_states(path, states)
+    except OSError as error:
+        return f"{error.filename or path}: {said(error)}"
+    return ""

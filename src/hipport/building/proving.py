@@ -17,7 +17,7 @@ from pathlib import Path, PurePath
 from typing import Any
 
 from hipport.building.compiler_messages import SourcePlaces, parse
-from hipport.building.digests import Digests, digest_of, load_states, save_states
+from hipport.building.digests import Digests, digest_of, keep_states, load_states
 from hipport.building.units import Unit
 from hipport.core.reading import is_file, read_or_nothing
 from hipport.program import own_headers
@@ -164,7 +164,7 @@ class Prover:
             made["why_not"] = str(problem)
         made["seconds"] = time.monotonic() - start
         if not made["why_not"]:
-            save_states(kept, [made, *states][:_STATES])
+            keep_states(kept, [made, *states][:_STATES])
         return self._located(unit, target, made, cached=False)
 
     def _front_end(self, unit: Unit, command: list[str], scratch: Path) -> tuple[str, dict[str, str]]:

@@ -11,6 +11,7 @@ import errno
 import io
 import os
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -35,13 +36,28 @@ from hipport.core.reading import said
 _OF_OUTPUT = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF))
 
 
+def _whole(stream: Any) -> Any:
+    """Return a standard stream that writes all that it is given, or fails.
+
+    Without buffers, as PYTHONUNBUFFERED asks, Python drops what the system did not take at once: at a limit of the size
+    of files, or on a disk that gets full, the end of the output would be missing without an error.
+    """
+    if stream is None:  # closed by the caller, who wants none
+        return io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
+    raw = getattr(stream, "buffer", None)
+    if not isinstance(raw, io.RawIOBase):
+        return stream
+    encoding, errors = stream.encoding, stream.errors
+    stream.detach()
+    return io.TextIOWrapper(io.BufferedWriter(raw), encoding, errors, line_buffering=True)
+
+
 class _Commands(click.Group):
     """The commands. If output cannot be written, as on a full disk, a command fails with a message, not a traceback."""
 
     def main(self, *arguments: Any, **options: Any) -> Any:
         for name in ("stdout", "stderr"):
-            if getattr(sys, name) is None:  # closed by the caller, who wants none
-                setattr(sys, name, io.TextIOWrapper(io.BytesIO(), encoding="utf-8"))
+            setattr(sys, name, _whole(getattr(sys, name)))
         try:
             Path.cwd()
         except OSError:
@@ -58,7 +74,8 @@ class _Commands(click.Group):
                 sys.exit(1)
             if error.filename or error.errno not in _OF_OUTPUT:
                 raise
-            warn(f"standard output: {said(error)}; the output is not complete, and files that were written stay")
+            with suppress(OSError):  # nothing can be said where standard error has no room either
+                warn(f"standard output: {said(error)}; the output is not complete, and files that were written stay")
             # At exit, Python would try to write the rest again.
             os._exit(2)
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from hipport.cli.outcome import DONE, PERSON, configured, failing, say_if_not_contained
-from hipport.cli.output import colour, print_json, progress_shown
+from hipport.cli.output import colour, print_json, progress_shown, warn
 from hipport.cli.parameters import (
     ENV,
     FORMAT,
@@ -84,6 +84,8 @@ def build(
         print_json(report.built_as_json(built))
     else:
         click.echo(report.built_as_text(built, colour=colour()), nl=False)
+    if built.not_kept:
+        warn(f"{built.not_kept}; these results are not kept, and the next build compiles again")
     # A user who asks for a proof must not mistake its absence for success.
     asked = not (prove and built.oracle is not None and (built.oracle.why_not or built.oracle.not_judged))
     sys.exit(DONE if built.ok and asked else PERSON)

@@ -12,6 +12,7 @@ link may lead out of the root of the tree or of its copy: see `placing`.
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import stat
@@ -319,7 +320,7 @@ def write_tree(root: Path, out: Path, only: Sequence[PurePath], changes: Sequenc
         try:
             _remove_leftovers(out.parent)
             beside.mkdir(parents=True)
-            _copy(root, only, beside)
+            _copy(root, only, beside, out)
             for change in changes:
                 _place(change, beside)
             if out.exists():
@@ -328,9 +329,8 @@ def write_tree(root: Path, out: Path, only: Sequence[PurePath], changes: Sequenc
         finally:
             remove_tree(beside)
     except OSError as error:
-        # The copy is made in a temporary folder, whose name the user does not know.
-        where = str(error.filename or out).replace(f"{out.with_name(f'.hipport-{os.getpid()}~')}", str(out))
-        raise Refused([f"{where}: {reading.said(error)}"]) from error
+        beside = out.with_name(f".hipport-{os.getpid()}~")
+        raise Refused([f"{_failed_at(error, beside, out)}: {reading.said(error)}"]) from error
     return Written(tuple(change.path for change in changes))
 
 
@@ -340,12 +340,24 @@ def _is_left(path: Path, tree: Path) -> bool:
     return any(each.name in left_by_tools(each.parent, [each.name]) for each in inside[: inside.index(tree)])
 
 
-def _copy(root: Path, only: Sequence[PurePath], to: Path) -> None:
-    """Copy files and folders below `root` to their places below `to`. Raises Refused, with what could not be copied."""
+def _failed_at(error: OSError, beside: Path, out: Path) -> str:
+    """Name the file that could not be read or written: of a copy the copy, which the user knows as a file of `out`."""
+    where = error.filename
+    # What a file is copied with fails with both names. It is the second one where there is no room.
+    if error.filename2 is not None and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+        where = error.filename2
+    return str(where or out).replace(str(beside), str(out))
+
+
+def _copy(root: Path, only: Sequence[PurePath], to: Path, out: Path) -> None:
+    """Copy files and folders below `root` to their places below `to`, which becomes `out`.
+
+    Raises Refused, with what could not be copied.
+    """
     problems: list[str] = []
 
     def tell(error: OSError) -> None:
-        problems.append(f"{error.filename}: {reading.said(error)}")
+        problems.append(f"{_failed_at(error, to, out)}: {reading.said(error)}")
 
     folders: list[tuple[Path, Path]] = []
     # A path inside another of them is copied with it.

@@ -90,6 +90,13 @@ class AsmMacros:
         text = self.values.get(argument, argument) if self.quoting[name] else argument
         return text if text[:1].isdigit() else None
 
+    def knows(self, name: bytes, argument: bytes) -> bool:
+        """Whether the program says what `argument` is where macro `name` makes a string of it.
+
+        A name that the program does not define may come from the command line, and is then written in capitals.
+        """
+        return not self.quoting[name] or argument in self.all or argument == argument.lower()
+
 
 _NO_MACROS = AsmMacros({}, {}, {}, {})
 
@@ -346,6 +353,9 @@ def text_of(source: Cpp, span: Span, macros: AsmMacros) -> Template:
         elif quoted is not None:
             end = quoted.end()
             made = macros.quoted(match["name"], quoted[1])
+            if made is None and macros.knows(match["name"], quoted[1]):
+                of_macro = _made(source, match, span.end, macros)
+                made = of_macro[0] if of_macro is not None else None
             text += hole(len(holes)) if made is None else made
             holes += [b"#" + quoted[1]] if made is None else []
         elif match["name"] in macros.strings:

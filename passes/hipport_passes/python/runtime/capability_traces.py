@@ -23,6 +23,9 @@ _ASKS = "cuda.get_device_capability"
 _ARCH_LIST = "TORCH_CUDA_ARCH_LIST"
 _FILLS = ("add", "update", "setdefault", "appendleft", "put")
 _PARTS = re.compile(rf"\b{one_of(WORDS['parts'])}\b")
+# What stands for the names of an object or a module, with their values: `self.__dict__`, `vars(self)`, `globals()`.
+_NAMESPACES = WORDS["namespaces"].split()
+_SETS = ("setattr", "__setattr__")
 # The depth of values in values; handwritten programs stay below it.
 _DEEPEST = 24
 
@@ -39,7 +42,11 @@ class Traces:
         self._put: dict[str, list[tuple[str, cst.BaseExpression]]] = {}
         #: The values that a loop iterates over, or that are unpacked, by the names that receive their items.
         self._unpacked: dict[tuple[cst.CSTNode | None, str], list[cst.BaseExpression]] = {}
+        #: What is given to attributes and names by their text: the expression that has the name, and the value.
+        self._by_text: list[tuple[cst.BaseExpression, cst.BaseExpression]] = []
+        self._texts: dict[cst.BaseExpression, frozenset[str]] = {}
         for node in program.nodes:
+            self._by_text += self._set_by_text(node)
             match node:
                 case cst.Assign(targets=[cst.AssignTarget(cst.Subscript(value=table) as target)], value=value):
                     self._put.setdefault(program.code(table), []).append((program.key(target), value))
@@ -64,6 +71,23 @@ class Traces:
                     for captured in _captured(pattern):
                         key = (program.function(node), captured)
                         self._unpacked.setdefault(key, []).append(subject.subject)
+
+    def _set_by_text(self, node: cst.CSTNode) -> list[tuple[cst.BaseExpression, cst.BaseExpression]]:
+        """Return the names that something is given to by their text, each with what it is given."""
+        match node:
+            case cst.Call(func=cst.Name(function) | cst.Attribute(attr=cst.Name(function)), args=args) if (
+                function in _SETS and len(args) > 1
+            ):
+                return [(args[-2].value, args[-1].value)]
+            case cst.Call(func=cst.Attribute(value=of, attr=cst.Name("update")), args=args) if not isinstance(
+                of, cst.Name
+            ) and _is_namespace(self.program.code(of)):
+                return [(each.keyword or each.value, each.value) for each in args]
+            case cst.Assign(targets=[cst.AssignTarget(cst.Subscript(value=table) as target)], value=value) if (
+                not isinstance(table, cst.Name) and _is_namespace(self.program.code(table))
+            ):
+                return [(each, value) for each in _keys(target)]
+        return []
 
     def _taken_apart(self, node: cst.CSTNode, target: cst.CSTNode, value: cst.BaseExpression) -> None:
         for each in self.program.nodes_below(target):
@@ -110,7 +134,9 @@ class Traces:
                 return self._touches_name(node, depth)
             case cst.Attribute(value=value, attr=cst.Name(name)):
                 values = [each for each, _ in self.reader.origins.of(node)]
-                return self._any(values, depth) or self._is_field(value, name, depth)
+                return (
+                    self._any(values, depth) or self._is_field(value, name, depth) or self._is_set_by_text(name, depth)
+                )
             case cst.Subscript(value=value):
                 key = self.program.key(node)
                 put = [each for of, each in self._put.get(self.program.code(value), ()) if key and of == key]
@@ -124,12 +150,50 @@ class Traces:
         return self._any(_made_of(node), depth)
 
     def _is_field(self, of: cst.BaseExpression, name: str, depth: int) -> bool:
-        """`SimpleNamespace(sm=major * 10).sm`"""
+        """`SimpleNamespace(sm=major * 10).sm`, `Device(*capability).major`, `SimpleNamespace(**values).major`"""
         made = [each for each, part in self.reader.origins.of(of) if part is None and isinstance(each, cst.Call)]
-        given = [argument for call in made if isinstance(call, cst.Call) for argument in call.args]
+        if isinstance(of, cst.Call):
+            made.append(of)
+        given = [
+            argument
+            for call in made
+            if isinstance(call, cst.Call) and not isinstance(call.func, cst.Attribute)
+            for argument in call.args
+        ]
         return self._any(
-            [each.value for each in given if each.keyword is not None and each.keyword.value == name], depth
+            [
+                each.value
+                for each in given
+                if (each.keyword is not None and each.keyword.value == name)
+                or (each.star and self._has_text(each.value, name))
+            ],
+            depth,
         )
+
+    def _is_set_by_text(self, name: str, depth: int) -> bool:
+        """`setattr(self, name, value)`, `self.__dict__.update(zip(names, values))`"""
+        return self._any([value for text, value in self._by_text if self._has_text(text, name)], depth)
+
+    def _has_text(self, node: cst.BaseExpression, name: str) -> bool:
+        """Say whether an expression may be the text `name`, or a table with that key; without a known text it may."""
+        if isinstance(node, cst.Name) and isinstance(self.program.parent[node], cst.Arg):
+            argument = self.program.parent[node]
+            if isinstance(argument, cst.Arg) and argument.keyword is node:
+                return node.value == name
+        if node not in self._texts:
+            self._texts[node] = frozenset(self._written(node, 0))
+        return not self._texts[node] or name in self._texts[node]
+
+    def _written(self, node: cst.BaseExpression, depth: int) -> Iterator[str]:
+        """Yield the texts in an expression, and in what its names are or go through."""
+        for each in self.program.nodes_below(node):
+            if isinstance(each, cst.SimpleString):
+                yield self.program.text(each)
+            elif isinstance(each, cst.Name) and depth < 4:
+                loop = self.program.comprehended(each)
+                origins = [value for value, _ in self.reader.origins.of(each)]
+                for value in origins or ([loop.iter] if loop is not None else self.gone_through(each)):
+                    yield from self._written(value, depth + 1)
 
     def _touches_name(self, name: cst.Name, depth: int) -> bool:
         program = self.program
@@ -157,7 +221,9 @@ class Traces:
         taken_apart = [value for place in places for value in self._unpacked.get(place, ()) if not known]
         added = [each.value for each in self.program.bindings.get(key, ()) if each.how != "parameter" and each.value]
         put = [each for _, each in self._put.get(name.value, ())]
-        return self._any([*taken_apart, *added, *put], depth)
+        if self._any([*taken_apart, *added, *put], depth):
+            return True
+        return not self.program.bound(name) and self._is_set_by_text(name.value, depth)
 
     def _given(self, function: cst.Lambda) -> Iterator[cst.BaseExpression]:
         """Yield the possible arguments of a lambda: those of the call that receives it, or that calls it."""
@@ -179,6 +245,10 @@ class Traces:
             return True
         if isinstance(function, cst.Call | cst.Name) and self.touches(function, depth):
             return True
+        match call:
+            case cst.Call(func=cst.Name("getattr"), args=[_, cst.Arg(cst.SimpleString() as text), *_]):
+                if self._is_set_by_text(program.text(text), depth):
+                    return True
         if self._any(self._yielded(name), depth):
             return True
         if isinstance(function, cst.Attribute) and self.touches(function.value, depth):
@@ -231,6 +301,10 @@ def _made_of(node: cst.BaseExpression) -> list[cst.BaseExpression]:
         case cst.FormattedString(parts=parts):
             return [each.expression for each in parts if isinstance(each, cst.FormattedStringExpression)]
     return []
+
+
+def _is_namespace(code: str) -> bool:
+    return code.endswith("__dict__") or code.partition("(")[0] in _NAMESPACES
 
 
 def _keys(target: cst.Subscript) -> Iterator[cst.BaseExpression]:
