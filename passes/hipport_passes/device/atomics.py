@@ -353,8 +353,8 @@ def _collisions(source: Cpp, project: Project) -> Iterator[Finding]:
                 *((Edit(Span(at, at), b"("),) if either else ()),
                 Edit(Span(behind, behind), b")" * either + b" && !defined(__HIPCC__)" + MARK),
             )
-            in_cuda = all(_in_cuda(other) for other in twice if _around(source, other, twice) == group)
-            yield _twice(each, edits, in_cuda)
+            same = all(_same(source, other) for other in twice if _around(source, other, twice) == group)
+            yield _twice(each, edits, same)
             continue
         before = source.newline if source.indent(start) is None else b""
         # A directive needs its own line. The brace is replaced because another such function may follow it directly.
@@ -363,18 +363,44 @@ def _collisions(source: Cpp, project: Project) -> Iterator[Finding]:
             Edit(Span(start, start), before + b"#ifndef __HIPCC__" + MARK + source.newline),
             Edit(Span(end - 1, end), b"}" + source.newline + b"#endif" + (source.newline if rest else b"")),
         )
-        yield _twice(each, edits, _in_cuda(each))
+        yield _twice(each, edits, _same(source, each))
 
 
-def _in_cuda(each: _Definition) -> bool:
-    return each.kind in load(_TABLE)["in_cuda"].get(each.name.decode(), "").split()
+def _same(source: Cpp, each: _Definition) -> bool:
+    """Return whether the program's function does what HIP's does: CUDA has it as well, or it only calls CUDA's."""
+    if each.kind in load(_TABLE)["in_cuda"].get(each.name.decode(), "").split():
+        return True
+    # `unsigned long` has the 64 bits of the type that CUDA has the function for.
+    opening = source.code.index(b"(", each.span.end)
+    names = [source.code[span.start : span.end].split()[-1].lstrip(b"*&") for span in source.arguments(opening) or ()]
+    if each.kind != "ulong" or not names or not all(map(_WORD.fullmatch, names)):
+        return False
+    address, *values = (re.escape(name) for name in names)
+    wide = rb"unsigned\s+long\s+long(?:\s+int)?"
+    pointer = rb"(?:\(\s*%b\s*\*\s*\)\s*%b|reinterpret_cast\s*<\s*%b\s*\*\s*>\s*\(\s*%b\s*\))" % (
+        wide,
+        address,
+        wide,
+        address,
+    )
+    passed = [
+        rb"(?:(?:\(\s*%b\s*\)\s*)?%b|static_cast\s*<\s*%b\s*>\s*\(\s*%b\s*\))" % (wide, value, wide, value)
+        for value in values
+    ]
+    call = rb"(?:::\s*)?%b\s*\(\s*%b\s*\)" % (each.name, rb"\s*,\s*".join((pointer, *passed)))
+    result = rb"uint64_t|unsigned\s+long(?:\s+(?:long|int))*"
+    body = rb"\s*\{\s*return\s*(?:(?:\(\s*(?:%b)\s*\)\s*)?%b|static_cast\s*<\s*(?:%b)\s*>\s*\(\s*%b\s*\))\s*;\s*\}"
+    closing = source.closing(opening)
+    return closing is not None and bool(
+        re.compile(body % (result, call, result, call)).fullmatch(source.code, closing + 1, each.end)
+    )
 
 
-def _twice(each: _Definition, edits: tuple[Edit, ...], in_cuda: bool) -> Finding:
+def _twice(each: _Definition, edits: tuple[Edit, ...], same: bool) -> Finding:
     message = f"{each.name.decode()}({each.kind}*, {each.kind}): HIP has it too"
-    if not in_cuda:
+    if not same:
         message += ": assumes that the program's does the same"
-    return Finding(each.span, "defined_twice", message, edits, Certainty.SAFE if in_cuda else Certainty.REVIEW)
+    return Finding(each.span, "defined_twice", message, edits, Certainty.SAFE if same else Certainty.REVIEW)
 
 
 def _around(source: Cpp, each: _Definition, twice: list[_Definition]) -> tuple[Conditional, ...] | None:

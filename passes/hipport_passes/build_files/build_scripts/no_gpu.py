@@ -217,9 +217,7 @@ def _opened_before(script: Script, call: cst.Call) -> Iterator[Said]:
         yield Said(script.source.span(whole), "is_available", message, Certainty.MANUAL)
 
 
-def _or_rocm(
-    script: Script, said: Said, whole: cst.BaseExpression, there: bool, *, for_named: bool = False
-) -> bool:
+def _or_rocm(script: Script, said: Said, whole: cst.BaseExpression, there: bool, *, for_named: bool = False) -> bool:
     """Add a test for ROCm beside a question, whose answer is `there` on a GPU; return False if that is impossible.
 
     `for_named`: a PyTorch for ROCm counts as a GPU only where the user has named the GPUs to build for.
