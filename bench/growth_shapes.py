@@ -474,6 +474,21 @@ def readme(count: int) -> dict[str, bytes]:
 
 
 #: By name: what makes an input of a size, and the smallest size that is measured.
+def member_chains(count: int) -> dict[str, bytes]:
+    """Make expressions that go through many pointers, in a kernel with a loop that may wait."""
+    chains = b"p%b->x = p%b.n;\n%bx += y%b;\n" % (
+        b"->q" * count,
+        b"[p->x" * count + b"]" * count,
+        b"(" * count,
+        b" ) += y" * count,
+    )
+    return {
+        "a.cu": b"struct P { P *q; int x, n; P &operator=(int); P operator+(int); };\n__global__ void k(P *p, int x, "
+        b"int y, volatile int *flag) {\n  while (*flag == 0) ;\n%b  y = __shfl_sync(~0u, x, y);\n  *flag = y;\n}\n"
+        % chains
+    }
+
+
 SHAPES: dict[str, tuple[Callable[[int], dict[str, bytes]], int]] = {
     "methods, one name": (methods_of_one_name, 25),
     "guarded functions": (guarded_functions, 100),
@@ -496,6 +511,7 @@ SHAPES: dict[str, tuple[Callable[[int], dict[str, bytes]], int]] = {
     "manifests": (manifests, 50),
     "CMake functions": (cmake_functions, 50),
     "members": (members, 50),
+    "member chains": (member_chains, 25),
     "variables": (variables, 100),
     "constants": (constants, 50),
     "tables": (tables, 250),

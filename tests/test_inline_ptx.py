@@ -161,7 +161,8 @@ def test_parses_instructions() -> None:
         b"@%%q shfl.sync.up.b32 %0|p, %1.h1, -1, 0x1f, 32-2; bar.sync 0 }",
         [b"", b"at"],
     )
-    assert program.registers == {b"p": b"pred", b"q": b"pred", b"t0": b"b32", b"t1": b"b32"}
+    # Of registers that are declared by their number, those that the text has.
+    assert program.registers == {b"p": b"pred", b"q": b"pred", b"t1": b"b32"}
     assert program.depth == 0
     p, q = Register(b"p"), Register(b"q")
     pair, address = Vector((Placeholder(0), Register(b"t1"))), Address(Placeholder(1), Number(b"-8"))

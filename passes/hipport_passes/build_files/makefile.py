@@ -218,9 +218,10 @@ def _finding(source: Makefile, stretch: Sequence[_Said], option: Edit | None) ->
     begin = newline.join([b"ifeq ($(USE_HIP),1)", *hip, b"else", b""])
     if not hip:
         begin = b"ifneq ($(USE_HIP),1)" + newline
+    end = last.line.span.end
     edits = [
         Edit(Span(first.line.span.start, first.line.span.start), begin),
-        Edit(Span(last.line.span.end, last.line.span.end), newline * (1 + _goes_on(source.text)) + b"endif"),
+        Edit(Span(end, end), newline * (1 + _goes_on(source.text[:end])) + b"endif"),
     ]
     if option is not None:
         if first.line.span.start == 0:

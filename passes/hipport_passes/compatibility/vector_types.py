@@ -25,7 +25,7 @@ from hipport.engine.pipeline import Pass
 from hipport.program.project import Project
 from hipport.syntax.cpp import Cpp, within
 from hipport.syntax.declarations import declarations, member_or_qualified
-from hipport.syntax.left_out import opened
+from hipport.syntax.left_out import opened, seen_again
 from hipport.syntax.own_guards import MARK
 
 _VARIABLES = (b"threadIdx", b"blockIdx", b"blockDim", b"gridDim")
@@ -127,7 +127,7 @@ def _operators(source: Cpp, project: Project) -> Iterator[Finding]:
     since = dict(opened(source, (each.whole for each in kept), (each.whole for each in kept if each.same)))
     for each in clashing:
         named, header, whole = each.named, each.header, each.whole
-        if each in kept and not within(whole.start, tuple(since)):
+        if each in kept and not seen_again(source, whole.start, since):
             continue
         if not (each.same and each.alone):
             if each.key in project.union_over(source, _prototypes):

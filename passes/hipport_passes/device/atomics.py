@@ -26,7 +26,7 @@ from hipport.engine.pipeline import Pass
 from hipport.program.own_headers import include
 from hipport.program.project import Project
 from hipport.syntax.cpp import Cpp, within
-from hipport.syntax.left_out import opened
+from hipport.syntax.left_out import opened, seen_again
 from hipport.syntax.own_guards import MARK
 from hipport.syntax.preprocessor import Conditional, condition
 from hipport_passes.device.host_memory import TOGETHER, roots, shared_in
@@ -337,10 +337,11 @@ def _collisions(source: Cpp, project: Project) -> Iterator[Finding]:
     for stretch, edits in again.items():
         message = "an earlier run left it to HIP, and code was added since: it is left to HIP again"
         yield Finding(Span(stretch.start, stretch.start), "defined_twice", message, edits)
-    twice = [each for each in every if within(each.start, tuple(again)) or not _unseen(source, each.span.start)]
+    shown = {each for each in every if seen_again(source, each.start, again)}
+    twice = [each for each in every if each in shown or not _unseen(source, each.span.start)]
     for each in twice:
         start, end = each.start, each.end
-        group = _around(source, each, twice) if not within(start, tuple(again)) else None
+        group = _around(source, each, twice) if each not in shown else None
         directive = group[0].span if group else Span(0, 0)
         at = source.code.index(b"if", directive.start) + 2 if group else 0
         condition = source.code[at : directive.end].rstrip()

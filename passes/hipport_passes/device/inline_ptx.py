@@ -23,7 +23,7 @@ REVIEW.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import PurePath
@@ -55,6 +55,8 @@ from hipport_passes.device.written_out_macros import mark
 _TYPED = re.compile(rb"\.(?:pred|[busf](?:8|16|32|64)|b?f16(?:x2)?|b128)\b")
 _VIDEO = re.compile(rb"v(?:add|sub|absdiff|min|max|avrg|set|mad|shl|shr)[24]?")
 _WORD = re.compile(rb"\w+")
+# How many opcodes of one statement a message names.
+_LISTED = 12
 # Collectives, by the names of hipport's functions. In macros, the rest of a name may be pasted to it.
 COLLECTIVES = Collectives(
     re.compile(rb"(?:shfl_sync|vote_sync|match_(?:any|all)_sync|redux_sync)_\w*|elect_sync|bar_warp_sync"),
@@ -297,7 +299,7 @@ def _at_use(source: Cpp, project: Project, use: WrittenAsm) -> Finding:
             span = Span(span.start, after.end())
         elif source.code[span.end :].lstrip()[:1] != b";":
             new += b";"
-    said = ", ".join(word.decode(errors="replace") for word in use.opcodes)
+    said = _listed(use.opcodes)
     shown = lines[0].decode(errors="replace") if len(lines) == 1 else "a block"
     message = f"{said} → {shown}: the macro's result here"
     certainty = Certainty.REVIEW if use.translation.assumes else Certainty.SAFE
@@ -420,6 +422,12 @@ def _translated(source: Cpp, project: Project, statement: Statement) -> Finding:
     return _written(source, project, statement, replace(translation, assumes=tuple(assumes)), instructions)
 
 
+def _listed(opcodes: Sequence[bytes]) -> str:
+    """Name opcodes, and of many the first: a statement that a compiler wrote has hundreds."""
+    said = ", ".join(word.decode(errors="replace") for word in opcodes[:_LISTED])
+    return said if len(opcodes) <= _LISTED else f"{said} and {len(opcodes) - _LISTED} more"
+
+
 def _written(
     source: Cpp, project: Project, statement: Statement, translation: Translation, words: tuple[bytes, ...]
 ) -> Finding:
@@ -427,7 +435,7 @@ def _written(
     assumes = list(translation.assumes)
     certainty = Certainty.REVIEW if assumes else Certainty.SAFE
     shown = translation.lines[0].decode(errors="replace") if len(translation.lines) == 1 else "a block"
-    message = f"{', '.join(word.decode(errors='replace') for word in words)} → {shown}"
+    message = f"{_listed(words)} → {shown}"
     if assumes:
         message += f"; assumes that {' and that '.join(assumes)}"
     edit = _edit(source, statement, list(translation.lines))

@@ -227,10 +227,18 @@ def _attributes(source: Cpp, both: bool, helper: _Helper) -> Iterator[Finding]:
         )
 
 
-def _beside(asked: bytes) -> bytes:
-    """Return the size of a warp in the place of a question to a device: `props[i++].warpSize` still changes `i`."""
+def _instead(code: bytes, of: Span, span: Span, gap: bytes) -> tuple[Edit, ...]:
+    """Write the size of a warp in the place of a question to a device: `props[i++].warpSize` still changes `i`.
+
+    `of` is the device; `span` begins with it.
+    """
     size = b"hipport::warp_size"
-    return b"(static_cast<void>(" + asked + b"), " + size + b")" if _CHANGES.search(asked) else size
+    if not _CHANGES.search(code, of.start, of.end):
+        return (Edit(span, gap + size),)
+    end = of.start + len(code[of.start : of.end].rstrip())
+    before = Edit(Span(of.start, of.start), gap + b"(static_cast<void>(")
+    # The device stays as it is, with questions of its own: `props[sizes[i++].warpSize]`.
+    return (before, Edit(Span(end, span.end), b"), " + size + b")"))
 
 
 def _property(source: Cpp, project: Project, name: Span, both: bool, helper: _Helper) -> Iterator[Finding]:
@@ -256,7 +264,7 @@ def _property(source: Cpp, project: Project, name: Span, both: bool, helper: _He
         message = f"{said} → hipport::warp_size: assumes that this means the program's warps, which have 32 lanes"
         # `return(*p).warpSize`
         gap = b" " if _WORD.fullmatch(code, span.start - 1, span.start) else b""
-        edits = (Edit(span, gap + _beside(code[of.start : of.end].rstrip())), *makes)
+        edits = (*_instead(code, of, span, gap), *makes)
         yield Finding(span, "property", message, edits, Certainty.REVIEW, (header,))
 
 

@@ -189,7 +189,9 @@ class LoweredExpressions(LoweringState):
                 value = self._emit("load", (address,), argument)
                 return self._emit("unary", (value, address), node, name="&")
             return address if address is not None else self.value(argument)
-        return self._emit("load", (self._emit("target", self._with_address(argument), node, name="*"),), node)
+        address = self._address(node)
+        assert address is not None
+        return self._emit("load", (address,), node)
 
     def _value_of_update_expression(self, node: Node) -> int:
         argument = node.child_by_field_name("argument")
@@ -239,7 +241,17 @@ class LoweredExpressions(LoweringState):
             node = node.named_children[0]
         if node.type in ("call_expression", "binary_expression"):
             return self._emit("result address", (register,), node)
-        return self._address(node)
+        return self._address_beside(node)
+
+    def _address_beside(self, node: Node) -> int | None:
+        """The address of an expression whose value was lowered right before.
+
+        What was loaded from an address is not lowered twice: chains of `->` would take exponential time.
+        """
+        loaded = node.type in ("field_expression", "subscript_expression") or (
+            node.type == "pointer_expression" and self._sign(node) == "*"
+        )
+        return self._addresses[node] if loaded and node in self._addresses else self._address(node)
 
     def _value_of_fold_expression(self, node: Node) -> int:
         parts = [self.value(each) for each in node.named_children if each.type != "comment"]
@@ -496,9 +508,8 @@ class LoweredExpressions(LoweringState):
     def _with_address(self, node: Node) -> tuple[int, ...]:
         """The value of an operand, and its address if it has one, because an operator of its class may change it."""
         value = self.value(node)
-        address = (
-            self._address(node) if node.type in ("identifier", "field_expression", "subscript_expression") else None
-        )
+        has = node.type in ("identifier", "field_expression", "subscript_expression")
+        address = self._address_beside(node) if has else None
         return (value,) if address is None else (value, address)
 
     def _is_built_in(self, node: Node) -> bool:
@@ -506,6 +517,10 @@ class LoweredExpressions(LoweringState):
 
     def _address(self, node: Node) -> int | None:
         """Lower an expression that names a place in memory; return the register of its address, or None."""
+        address = self._addresses[node] = self._lower_address(node)
+        return address
+
+    def _lower_address(self, node: Node) -> int | None:
         kind = node.type
         if kind == "parenthesized_expression" and len(node.named_children) == 1:
             return self._address(node.named_children[0])
@@ -551,11 +566,11 @@ class LoweredExpressions(LoweringState):
         if kind == "assignment_expression":
             left = node.child_by_field_name("left")
             self.value(node)
-            return self._address(left) if left is not None else None
+            return self._addresses.get(left) if left is not None else None
         if kind == "update_expression" and self.text(node)[:1] in "+-":
             argument = node.child_by_field_name("argument")
             self.value(node)
-            return self._address(argument) if argument is not None else None
+            return self._addresses.get(argument) if argument is not None else None
         if kind == "binary_expression" and self.context.has_operator(self._sign(node)):
             return self._emit("result address", (self.value(node),), node)
         if kind == "comma_expression" and not self.context.has_operator(","):

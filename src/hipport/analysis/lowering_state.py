@@ -114,6 +114,8 @@ class LoweringState:
         self._at = self._new_block()
         #: Cells of parameters, with their default arguments.
         self._defaults: list[tuple[int, Node]] = []
+        #: The addresses that expressions got when they were lowered last.
+        self._addresses: dict[Node, int | None] = {}
 
     # ---- small parts
 

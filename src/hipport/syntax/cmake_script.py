@@ -19,7 +19,8 @@ from hipport.core.group import Group
 from hipport.core.source import Source
 from hipport.syntax.enclosing import EnclosingBlock, around
 
-_PLAIN = rb'(?:[^ \0\t\r\n()#"\[=\\]|\\[^\0\n])'
+# CMake reads a line end of two characters as one.
+_PLAIN = rb'(?:[^ \0\t\r\n()#"\[=\\]|\\(?!\r\n)[^\0\n])'
 _MAKE = rb"\$\([A-Za-z0-9_]*\)"
 _LEGACY = rb'(?:%b|%b|"(?:%b|%b|[ \t\[=])*")' % (_MAKE, _PLAIN, _MAKE, _PLAIN)
 _TOKEN = re.compile(

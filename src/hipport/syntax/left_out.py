@@ -8,7 +8,7 @@ AMD, and a function that has changed is no longer the one that HIP has.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from hipport.core.edits import Edit, Span
 from hipport.syntax.cpp import Cpp, within
@@ -39,6 +39,16 @@ def opened(source: Cpp, about: Iterable[Span], hips: Iterable[Span]) -> Iterator
                     place = each.end
             if (rest + source.code[place : stretch.end]).strip():
                 yield stretch, tuple(_away(source, group[0].span, group[1].span))
+
+
+def seen_again(source: Cpp, offset: int, stretches: Collection[Span]) -> bool:
+    """Return whether opening the stretches shows HIP what is at an offset: no other mark of hipport's hides it."""
+    return within(offset, tuple(stretches)) and all(
+        stretch in stretches
+        for group in source.conditionals
+        for stretch in left_to_hip([group])
+        if within(offset, (stretch,))
+    )
 
 
 def _away(source: Cpp, opening: Span, closing: Span) -> Iterator[Edit]:

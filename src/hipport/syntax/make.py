@@ -114,8 +114,10 @@ class Makefile(Source):
                 if (len(before) - len(before.rstrip(b"\\"))) % 2 == 0:
                     break
                 end += 1
-            length = len(self.text[at:end].removesuffix(b"\r"))
-            yield Span(at, at + length)
+            line = self.text[at:end]
+            # What is put behind the last line may begin with a line end.
+            line = line.removesuffix(b"\r") if end < len(self.text) else line.rstrip(b"\r")
+            yield Span(at, at + len(line))
             at = end + 1
 
     def _line(self, span: Span, in_define: bool, in_rule: bool) -> MakeLine:

@@ -33,8 +33,8 @@ EQUALS = {**COMPILERS, b"__CUDA_ARCH__": b"__HIP_DEVICE_COMPILE__"}
 MARK = b" /* hipport */"
 
 _HIP = rb"(?:__HIPCC__|__HIPCC_RTC__|__HIP_PLATFORM_AMD__|__HIP_DEVICE_COMPILE__)"
-# A formatter may break lines, and use other blanks.
-_GAP = rb"(?:[ \t]|\\\r?\n)*"
+# A formatter may break lines, and use other blanks; a comment may go over several lines.
+_GAP = rb"(?:\s|\\\r?\n)*"
 _SAID = rb"/\*[ \t]*hipport[ \t]*\*/"
 _MARKED = re.compile(
     rb"(?:%(gap)b(?:\|\||&&)%(gap)b!?defined\(%(hip)b\))+%(gap)b%(said)b" % {b"gap": _GAP, b"hip": _HIP, b"said": _SAID}

@@ -127,6 +127,8 @@ def _compared(script: Script, group: FlagGroup) -> bool:
 def _tokens(script: Script, group: FlagGroup) -> list[_Token]:
     tokens: list[_Token] = []
     for i, item in enumerate(group.items):
+        if isinstance(item, cst.Tuple) and not item.elements:
+            continue
         if isinstance(item, cst.Tuple) and "macro" in group.uses:
             name = script.text(item.elements[0].value)
             value = [script.constant(element.value) for element in item.elements[1:]]

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 import libcst as cst
 
 from hipport.program.script_names import Binding, called, lone_call
+from hipport.syntax.python import children
 from hipport_passes.build_files.build_scripts.flag_sinks import Sink, sinks, variables
 from hipport_passes.build_files.build_scripts.script import THROUGH, Script, places
 from hipport_passes.build_files.build_scripts.script_conditions import ROCM
@@ -94,17 +95,19 @@ class _Following:
                 self._follow(each.node, each.use, each.split)
 
     def reached(self) -> set[cst.CSTNode]:
-        """Return the expressions that the texts of all items so far come from."""
-        return {node for group in self.groups for item in group.items for node in self._read(item)}
-
-    def _read(self, item: cst.BaseExpression) -> Iterator[cst.CSTNode]:
-        """Yield the expressions that give an item its text: its parts, and the values of its names."""
-        stack: list[cst.CSTNode] = [item]
+        """Return the expressions that give the items so far their text: their parts, and the values of their names."""
+        found: set[cst.CSTNode] = set()
+        stack: list[cst.CSTNode] = [item for group in self.groups for item in group.items]
         while stack:
-            for node in self.script.nodes_below(stack.pop()):
-                yield node
-                if isinstance(node, cst.Name) and (value := self.script.written(node)) is not None:
-                    stack.append(value)
+            node = stack.pop()
+            # The value of a name may contain the name.
+            if node in found:
+                continue
+            found.add(node)
+            stack += children(node)
+            if isinstance(node, cst.Name) and (value := self.script.written(node)) is not None:
+                stack.append(value)
+        return found
 
     def _follow(self, node: cst.CSTNode | None, use: str, split: bool) -> None:
         if node is None or (node, use, split) in self._done:

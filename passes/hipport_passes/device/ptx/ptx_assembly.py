@@ -32,7 +32,9 @@ _TOKEN = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _SELECTED = re.compile(rb"(?P<of>.*)\.(?P<part>[bh]\d+)")
-_GENERATED = re.compile(rb"(?P<stem>.*[A-Za-z_$])<(?P<count>\d+)>")
+# The number of registers in a declaration, and the number of one of them.
+_COUNT = re.compile(rb"\d{1,9}")
+_NUMBERED = re.compile(rb"0|[1-9]\d{0,8}")
 _TYPES = frozenset(b"pred b8 u8 s8 b16 u16 s16 f16 f16x2 bf16 bf16x2 b32 u32 s32 f32 b64 u64 s64 f64 b128".split())
 
 
@@ -162,6 +164,9 @@ class _Parser:
             elif kind != "gap":
                 self.tokens.append((kind, match[kind]))
         self.at = 0
+        #: The names in the text, without a leading `%`, each once.
+        named = (each.lstrip(b"%") for kind, each in self.tokens if kind in ("word", "register"))
+        self.names = list(dict.fromkeys(named))
 
     def peek(self, ahead: int = 0) -> bytes:
         at = self.at + ahead
@@ -215,17 +220,27 @@ class _Parser:
             names = [name]
             if self.accept(b"<"):
                 count = self.peek()
-                if self.kind() != "number" or not count.isdigit() or int(count) > 256:
+                if self.kind() != "number" or not _COUNT.fullmatch(count):
                     raise Unparsed(f"at {_shown(count)} in a declaration")
                 self.at += 1
                 self.expect(b">")
-                names = [name + b"%d" % i for i in range(int(count))]
+                names = self.numbered(name, int(count))
             for each in names:
                 if registers.setdefault(each, kind) != kind:
                     raise Unparsed(f"at {each.decode()}, which two blocks declare with different types")
             if not self.accept(b","):
                 break
         self.expect(b";")
+
+    def numbered(self, name: bytes, count: int) -> list[bytes]:
+        """Return those of the registers `name0`, `name1` … below `count` that the text has: compilers declare many."""
+        return [
+            each
+            for each in self.names
+            if each.startswith(name)
+            and (number := _NUMBERED.fullmatch(each, len(name))) is not None
+            and int(number[0]) < count
+        ]
 
     def instruction(self) -> PtxInstruction:
         guard: Value | None = None

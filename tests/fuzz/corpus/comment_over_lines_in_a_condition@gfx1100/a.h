@@ -1,0 +1,5 @@
+#i
+#if defined(__CUDACC__/*
+*/\
+)&T
+#endif

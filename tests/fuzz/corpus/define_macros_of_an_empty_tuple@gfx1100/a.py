@@ -1,0 +1,1 @@
+([CUDAExtension(define_macros=[(""),(),("")],s={"":[""],"":[""]})])

@@ -1,0 +1,1 @@
+{for(i;;)s[s[i++].warpSize,i++].warpSize;}
