@@ -372,29 +372,47 @@ def _same(source: Cpp, each: _Definition) -> bool:
     if each.kind in load(_TABLE)["in_cuda"].get(each.name.decode(), "").split():
         return True
     # `unsigned long` has the 64 bits of the type that CUDA has the function for.
-    opening = source.code.index(b"(", each.span.end)
-    names = [source.code[span.start : span.end].split()[-1].lstrip(b"*&") for span in source.arguments(opening) or ()]
-    if each.kind != "ulong" or not names or not all(map(_WORD.fullmatch, names)):
+    inner = [span for span, name in source.names({each.name}) if each.span.end < span.start < each.end]
+    parameters = source.arguments(source.code.index(b"(", each.span.end)) or ()
+    calling = _CALL.match(source.code, inner[0].end) if len(inner) == 1 else None
+    closing = source.closing(calling.end() - 1) if calling is not None else None
+    if each.kind != "ulong" or calling is None or closing is None:
         return False
-    address, *values = (re.escape(name) for name in names)
-    wide = rb"unsigned\s+long\s+long(?:\s+int)?"
-    pointer = rb"(?:\(\s*%b\s*\*\s*\)\s*%b|reinterpret_cast\s*<\s*%b\s*\*\s*>\s*\(\s*%b\s*\))" % (
-        wide,
-        address,
-        wide,
-        address,
+    before = _RETURNED.search(source.code, each.span.end, inner[0].start)
+    behind = _RETURNED_END.fullmatch(source.code, closing + 1, each.end)
+    given = source.arguments(calling.end() - 1) or ()
+    if before is None or behind is None or len(given) != len(parameters):
+        return False
+    result = before[1] or before[3]
+    if (before[2] is not None and not before[2].endswith(b"_cast")) or (
+        (behind[1] is not None) != (before[3] is not None)
+    ):
+        return False
+    if result is not None and _type(result) not in ("ulong", "ulonglong"):
+        return False
+    return all(
+        _hands_on(source.code[one.start : one.end], source.code[other.start : other.end], pointer=not i)
+        for i, (one, other) in enumerate(zip(parameters, given, strict=True))
     )
-    passed = [
-        rb"(?:(?:\(\s*%b\s*\)\s*)?%b|static_cast\s*<\s*%b\s*>\s*\(\s*%b\s*\))" % (wide, value, wide, value)
-        for value in values
-    ]
-    call = rb"(?:::\s*)?%b\s*\(\s*%b\s*\)" % (each.name, rb"\s*,\s*".join((pointer, *passed)))
-    result = rb"uint64_t|unsigned\s+long(?:\s+(?:long|int))*"
-    body = rb"\s*\{\s*return\s*(?:(?:\(\s*(?:%b)\s*\)\s*)?%b|static_cast\s*<\s*(?:%b)\s*>\s*\(\s*%b\s*\))\s*;\s*\}"
-    closing = source.closing(opening)
-    return closing is not None and bool(
-        re.compile(body % (result, call, result, call)).fullmatch(source.code, closing + 1, each.end)
-    )
+
+
+# `return (T)atomicAdd` up to the name, and what is behind its brackets; an argument, perhaps converted.
+_RETURNED = re.compile(rb"\{\s*return\b\s*(?:\(\s*([\w\s]+)\)|(\w+)\s*<([\w\s]+)>\s*\()?\s*(?:::\s*)?\Z")
+_RETURNED_END = re.compile(rb"\s*(\)\s*)?;\s*\}")
+_HANDED_ON = re.compile(rb"\s*(?:(?:\(\s*([\w\s]+\*?)\s*\)\s*)?(\w+)|(\w+)\s*<([\w\s]+\*?)\s*>\s*\(\s*(\w+)\s*\))\s*")
+
+
+def _hands_on(parameter: bytes, argument: bytes, *, pointer: bool) -> bool:
+    """Return whether an argument is the parameter, as CUDA's type of 64 bits or a pointer to it."""
+    found = _HANDED_ON.fullmatch(argument)
+    if found is None or (found[2] or found[5]) != _WORD.findall(parameter)[-1]:
+        return False
+    written = found[1] or found[4]
+    if found[3] is not None and not found[3].endswith(b"_cast"):
+        return False
+    if written is None:
+        return not pointer
+    return written.endswith(b"*") is pointer and _type(written) == "ulonglong"
 
 
 def _twice(each: _Definition, edits: tuple[Edit, ...], same: bool) -> Finding:

@@ -18,6 +18,7 @@ from hipport.core.finding import Certainty
 from hipport.program.script_names import called
 from hipport.syntax.python import children
 from hipport_passes.build_files.build_scripts.script import NVCC, RUNS, Script, full_name, reads
+from hipport_passes.build_files.build_scripts.script_conditions import ARCHITECTURES
 from hipport_passes.build_files.build_scripts.script_edits import Said
 
 _FOR_CMAKE = r"-D(?!CMAKE_)\w*CUDA\w*="
@@ -47,7 +48,7 @@ _THROUGH = {
 # The text that hipport writes behind a question for a GPU.
 _OWN_ANSWER = re.compile(
     r"\(?(?:(?:torch\.)?version\.hip is (?:not )?None|(?:not )?(?:[\w.]+\.)?IS_HIP_EXTENSION)"
-    r"(?: (?:and|or) [\"']PYTORCH_ROCM_ARCH[\"'] (?:not )?in [\w.]+)?\)?"
+    rf"(?: (?:and|or) [\"']{ARCHITECTURES}[\"'] (?:not )?in [\w.]+)?\)?"
 )
 _LOOKS = ("exists", "isdir", "isfile", "is_dir", "is_file", "lexists")
 _CUDA_PATH = re.compile(r"(?:^|/)(?:cuda(?:-[\d.]+)?|nvcc)(?:/|$)|NVIDIA GPU Computing Toolkit")
@@ -236,7 +237,7 @@ def _or_rocm(script: Script, said: Said, whole: cst.BaseExpression, there: bool,
     if environment is not None:
         variables, brought = environment
         imported = [*imported, *brought]
-        answer += f' {"and" if there else "or"} "PYTORCH_ROCM_ARCH" {"" if there else "not "}in {variables}'
+        answer += f' {"and" if there else "or"} "{ARCHITECTURES}" {"" if there else "not "}in {variables}'
         answer = f"({answer})"
     text = f"{code} {'or' if there else 'and'} {answer}"
     above = script.parent[whole]

@@ -20,7 +20,10 @@ from hipport.program.script_names import ScriptNames, called
 from hipport.syntax.holes import HOLE
 from hipport.syntax.python import Python
 
-_WORDS = load(Path(__file__).with_suffix(".toml"))["words"]
+_TABLE = load(Path(__file__).with_suffix(".toml"))
+_WORDS = _TABLE["words"]
+#: The variable that names the GPUs to build for.
+ARCHITECTURES: str = _TABLE["variables"]["architectures"]
 #: Names that say "this is ROCm": IS_HIP, is_rocm_pytorch, HIP_BUILD, USE_ROCM, IS_HIP_EXTENSION, rocm …
 ROCM = re.compile(
     rf"_*{one_of(_WORDS['before'])}?_*{one_of(_WORDS['rocm'])}(?:_*{one_of(_WORDS['behind'])})*_*", re.IGNORECASE
@@ -44,7 +47,7 @@ _OURS = re.compile(
     rb"[\w.]+\bversion\.hip is (?:not )?None (?:and|or) |(?:and|or) [\w.]+\.hip is (?:not )?None"
     rb"|\bversion\.cuda or [\w.]+\.hip\b|\bif " + _HIP + rb" else\b"
     rb"|\b(?:or|and) \(?(?:not )?(?:[\w.]+\.)?IS_HIP_EXTENSION\b"
-    rb"|\b(?:or|and) [\"']PYTORCH_ROCM_ARCH[\"'] (?:not )?in [\w.]+\)"
+    rb"|\b(?:or|and) [\"']" + ARCHITECTURES.encode() + rb"[\"'] (?:not )?in [\w.]+\)"
     rb"|\benable_\w+[=(][\w.]+\.version\.hip is not None(?=[,)])|\bROCM_HOME = None\b"
     rb"|\bif [\w.]+\.version\.hip is None:\s+raise\b|\b(?:or|and) (?:[\w.]+\.)?ROCM_HOME\b"
     rb"|\bif not " + _HIP + rb":\s+[^\s(]+\.(?:append|extend|insert)\("
@@ -168,7 +171,7 @@ class Conditions(ScriptNames):
             word = self.text(left, depth + 1)
             if re.fullmatch(r"\+?(?:rocm|hip)", word, re.IGNORECASE):
                 value = rocm
-            elif "environ" in self.code(right) and (word == "PYTORCH_ROCM_ARCH" or ROCM.fullmatch(word)):
+            elif "environ" in self.code(right) and (word == ARCHITECTURES or ROCM.fullmatch(word)):
                 value = rocm  # as `os.environ.get("PYTORCH_ROCM_ARCH")`
             elif isinstance(left, _STRINGS):
                 value = self._system(right, word)
