@@ -167,7 +167,7 @@ def test_an_empty_name_is_not_explained(name: str) -> None:
 @pytest.mark.parametrize(
     ("command", "message"),
     [
-        (["port", ".", "--timeout", "nan"], "no number of seconds"),
+        (["port", ".", "--timeout", "nan"], "is not a number of seconds"),
         (["verify", ".", "--timeout", "inf"], "1000000"),
         (["verify", ".", "--order", "random:" + "9" * 5000], "of up to 18 digits"),
         (["build", ".", "--env", "NAME=value"], "give its name alone"),
@@ -178,7 +178,7 @@ def test_an_empty_name_is_not_explained(name: str) -> None:
         (["verify", ".", "--replay", "missing.json"], "missing.json: there is no such file"),
         (["verify", ".", "--replay", "list.json"], "list.json is not a recording"),
         (["verify", ".", "--replay", "empty.json"], "empty.json is not a recording"),
-        (["verify", ".", "--cases", "folder"], "folder is no regular file"),
+        (["verify", ".", "--cases", "folder"], "folder is not a regular file"),
         (["scan", ".", "--rocm", "6." + "4" * 5000], "for example: 6.4"),
         (["scan", ".", "--rocm", "٦.٤"], "for example: 6.4"),
         (["undo", "missing"], "there is no missing"),

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Write simt/names_table.h: CUDA's names of what the executor's headers have under HIP's names.
+"""Write simt/names_table.h: CUDA's names for what the executor's headers declare under HIP's names.
 
     tools/update_simt_names.py            write the table
     tools/update_simt_names.py --check    say whether it is what would be written; exit status 1 if not

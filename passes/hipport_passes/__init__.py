@@ -113,7 +113,7 @@ PASSES: tuple[Pass[Any], ...] = (
     miscompiled.PASS,
     # Provides helpers, before `api_names` reports their functions as lacking in HIP.
     warp_intrinsics.PASS,
-    # Code where lanes diverge, whatever the names in it.
+    # For code where lanes diverge, whatever names it uses.
     barriers.PASS,
     warp_synchronous.PASS,
     spin_locks.PASS,
@@ -186,7 +186,7 @@ PASSES: tuple[Pass[Any], ...] = (
     hipify_launches.PASS,
     # Last of the passes over C++: code in a guard that names HIP looks as if it were ported.
     arch_guards.PASS,
-    # By what C++ counts lanes by, once that is ported.
+    # Judges build scripts by how the ported C++ counts lanes.
     wave_defines.PASS,
     # Build scripts. What they already do for ROCm is read first; `vendored` adds to it.
     cpp_extension.PASS,

@@ -209,7 +209,7 @@ def converges(each: Pass[Any], fixture: Fixture) -> None:
     """A second run changes nothing, and reports only what a person must do, as the first run did."""
     first = _ported(each, fixture)
     once = first.project.sources[0]
-    # What the first run leaves as it was, a second run reads as the first one did.
+    # A second run reads the parts that the first run left unchanged as the first run did.
     again = first
     if first.changed or first.created:
         again = port(each, type(once)(once.path, once.text), skipped=fixture.skipped, beside=fixture.beside)

@@ -35,7 +35,7 @@ from hipport.syntax.toml import Toml
 from hipport_passes.device.waves.split_sizes import counted_by
 
 _SCRIPTS = (CMake, Makefile, Python, Shell, Dockerfile, Toml)
-#: What a number is for CUDA where it is this for 64 lanes.
+#: CUDA's number for each number for 64 lanes.
 _OF_CUDA = {64: 32, 63: 31, 6: 5, 32: 16}
 _LANES = re.compile(rb"(?<![\w.-])(?:%s)\b" % b"|".join(b"%d" % lanes for lanes in _OF_CUDA))
 # `-DLANES=64`, `LANES=64`; `("LANES", "64")`, `{"LANES": 64}`; `set(LANES 64)`; `f"-DLANES={64 if hip else 32}"`
@@ -46,7 +46,7 @@ _DEFINED = re.compile(
 _NUMBER = re.compile(rb"(?<![\w.-])\d{1,2}\b(?!\.)")
 # `${LANES}`, `$(LANES)`, `{lanes}`
 _VARIABLE = re.compile(rb"\$?[{(](\w+)[)}]")
-# What ends a value that another name has: `LANES=64 BITS=6`.
+# The beginning of the next definition, where a value ends: `LANES=64 BITS=6`.
 _NEXT = re.compile(rb"(?<=[\s\"',])-?[A-Za-z_]\w*[ \t]*=(?!=)|[\"'][A-Za-z_]\w*[\"'][ \t]*[,:]")
 _COMMENT = re.compile(rb"^[^\"'\n]*?#")
 
@@ -79,7 +79,7 @@ def find(source: Source, project: Project) -> Iterator[Finding]:
 
 
 class _Definition(NamedTuple):
-    """A name in a script, where it is given a value; the numbers and variables in that."""
+    """A definition of a name in a script, and the numbers and variables in its value."""
 
     name: bytes
     span: Span
@@ -88,7 +88,7 @@ class _Definition(NamedTuple):
 
 
 def _definitions(source: Source) -> tuple[_Definition, ...]:
-    """Return what a script defines."""
+    """Return the definitions in a script."""
     found = []
     at = 0
     while (match := _DEFINED.search(source.text, at)) is not None:
@@ -105,7 +105,7 @@ def _definitions(source: Source) -> tuple[_Definition, ...]:
 
 
 def _made_of(project: Project) -> dict[bytes, set[bytes]]:
-    """Return the names that get the value of a variable of a script's."""
+    """Return the names that scripts define by a variable, by the variable."""
     found: dict[bytes, set[bytes]] = {}
     for source in project.sources:
         for each in source.fact(_definitions) if isinstance(source, _SCRIPTS) else ():
@@ -124,7 +124,7 @@ def _words(project: Project) -> frozenset[bytes]:
 
 
 def _defined(project: Project) -> dict[bytes, set[int]]:
-    """Return the numbers that builds define names as, and the defaults that C++ has for them."""
+    """Return the numbers that builds give to names, and the defaults of these in C++."""
     found: dict[bytes, set[int]] = {}
     for source in project.sources:
         if isinstance(source, _SCRIPTS):

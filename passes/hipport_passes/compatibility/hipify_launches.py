@@ -292,7 +292,7 @@ def _values(source: Cpp, project: Project, part: Span) -> int | None:
 
 
 def _given(source: Cpp, project: Project, directive: Span, part: bytes) -> Iterator[tuple[bytes, ...]]:
-    """Yield the arguments for a part of a configuration at the uses of its macro; the part if it is no parameter."""
+    """Yield the arguments for a part of a configuration at the uses of its macro; the part if it is not a parameter."""
     head = _PARAMETERS.match(source.code, directive.start, directive.end)
     parameters = [each.strip() for each in head["parameters"].split(b",")] if head else []
     rest = next((each for each in parameters if each.endswith(b"...")), b"")

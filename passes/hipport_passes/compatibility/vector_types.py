@@ -191,7 +191,7 @@ def _clashing(source: Cpp, project: Project) -> Iterator[_Operator]:
             continue
         a, b = parameters
         if a is None or b is None or a["type"] != b["type"] or a["type"] not in _VECTORS:
-            continue  # With a number, HIP's operator is no better match, and the program's is chosen.
+            continue  # With a number, HIP's operator is not a better match, and the program's is chosen.
         if _ENABLE_IF in match["head"] or not _for_both(source, project, match["head"]):
             continue
         start = match.start("head") + len(match["head"]) - len(match["head"].lstrip())

@@ -73,7 +73,7 @@ def _beyond() -> _Beyond:
     # A tensor may have the same members, without arguments.
     calls = rb"(?:\.|->)\s*(?:(?:" + b"|".join(sorted(members)) + rb")\s*\(|(?:any|all)\s*\(\s*[^\s)])"
     absent = frozenset(name.encode() for name in table["absent"])
-    # Of the type, without a tile: HIP's has no `num_threads`, and its `size` is no constant.
+    # Of the type, without a tile: HIP's has no `num_threads`, and its `size` is not a constant.
     of_types = rb"\bdecltype\s*\([^()]*\)\s*::\s*(?:size|num_threads|meta_group_size)\s*\(|\w::\s*num_threads\s*\("
     return _Beyond(named, members | {b"any", b"all"}, re.compile(calls), re.compile(of_types), absent)
 

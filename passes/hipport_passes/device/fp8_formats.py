@@ -46,7 +46,7 @@ _NUMBER = re.compile(
 )
 _MAYBE = re.compile(rb"448|4\.48|0x1\.[cC]|0x43[eE]0|0x5[fF]00|0\.00223|2\.23\d*[eE]-0*3|4480")
 _FLOATING = re.compile(rb"[.eEpP]|\A(?!0[xX]).*[\d.][fF]\b", re.DOTALL)
-# An expression of numbers, and what is before one that is all of an argument, a value or a macro.
+# An expression of numbers; and the text before one that is a whole argument, value or macro.
 _OPERAND = rb"(?:\(\s{0,99})*\d[\w.]*(?:\s{0,99}\))*"
 _ARITHMETIC = re.compile(
     rb"(?<![\w.])%b(?:\s{0,99}(?:[-+*/]|<<)\s{0,99}%b){1,8}(?=\s*(?:[;,)}:#]|\Z))" % (_OPERAND, _OPERAND)

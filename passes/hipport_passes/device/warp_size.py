@@ -203,7 +203,7 @@ def _attributes(source: Cpp, both: bool, helper: _Helper) -> Iterator[Finding]:
         if source.ported(span.start) or (source.begun_as_hip and match["attribute"].startswith(b"hip")):
             continue
         if source.directive(span.start) != source.directive(span.end - 1):
-            continue  # A directive interrupts it, so it is no plain call.
+            continue  # A directive interrupts it, so it is not a plain call.
         address = _ADDRESS.fullmatch(match["place"])
         place = _SIZE.sub(b"hipport::warp_size", address["variable"] if address else b"*(" + match["place"] + b")")
         answer = place + b" = hipport::warp_size"
@@ -338,7 +338,7 @@ def _owners(source: Cpp) -> frozenset[bytes]:
 
 
 def _is_member(source: Cpp, offset: int) -> bool:
-    """Return whether the declaration is in a structure: a variable of that name is no member."""
+    """Return whether the declaration is in a structure: a variable of that name is not a member."""
     node = source.tree.root_node.descendant_for_byte_range(offset, offset)
     while node is not None and node.type not in ("declaration", "field_declaration", "compound_statement"):
         node = node.parent

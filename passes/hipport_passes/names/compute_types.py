@@ -27,7 +27,7 @@ _CALL = re.compile(rb"\s*\(")
 _WORDS = load(Path(__file__).with_suffix(".toml"))["words"]
 _DATA = (one_of(_WORDS["data"], r"\w+") + r"\b").encode()
 _DATA_TYPE = re.compile(rb"(?<![\w.])" + _DATA)
-# In these a type is not the value of the argument: a comparison, and what is given to a function.
+# Text whose type is not the value of the argument: a comparison, and arguments of a function.
 _ASIDE = re.compile(rb"[\w:]*\s*[=!]=\s*[\w:]*|[\w>]\s*\([^()]*\)")
 # The last name of `c`, `this->c`, `of.c`, `Type<T>::value`, `types[i]`.
 _NAME = re.compile(rb"(?:[\w\s:.<>,*&()-]*[.>:\s*&])?([A-Za-z_]\w*)(?:\[[^\[\]]*\])?")
@@ -59,7 +59,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
 
 
 def _taking(component: Component) -> Mapping[bytes, int]:
-    """Return the functions, and the macros that hand a parameter on to them, with the index of the compute type."""
+    """Return the functions, and the macros that pass a parameter on to them, with the index of the compute type."""
     found = dict(_table()[0])
     for name, of in component.fact(defined).items():
         for index in (each for macro in of if b"Ex" in macro.text for each in _handed_on(macro)):
@@ -111,7 +111,7 @@ def _argument(source: Cpp, component: Component, function: bytes, place: Span) -
 
 
 def _is_parameter(source: Cpp, name: bytes, at: int) -> bool:
-    """Whether a name is the parameter of the macro that is defined there: its uses are looked at."""
+    """Whether a name is a parameter of the macro that is defined there; the macro's uses are checked instead."""
     line = source.directive(at)
     defines = re.match(rb"#[ \t]*define[ \t]+\w+\(([^()]*)\)", source.code[line.start :]) if line else None
     return defines is not None and name in defines[1].replace(b" ", b"").split(b",")
@@ -122,7 +122,7 @@ def _of_hip(name: bytes) -> bytes:
 
 
 def _is_data(source: Cpp, component: Component, name: bytes, before: int) -> bool:
-    """Whether the nearest declaration of a name says that it is a type of data; or its definition as a macro."""
+    """Whether a name is a type of data, by its nearest declaration or its definition as a macro."""
     macros = component.fact(defined).get(name, ())
     if macros:
         return any(_DATA_TYPE.fullmatch(macro.text.strip(b" ()")) for macro in macros)

@@ -42,10 +42,11 @@ _ALONE = re.compile(rb"\b(?:using\s+namespace|namespace\s+\w+\s*=)\s*(?:::\s*)?$
 # `#define CUB_NS cub`, and nothing else.
 _DEFINED = re.compile(rb"#[ \t]*define[ \t]+\w+[ \t]+(?:::[ \t]*)?$")
 _LINE_END = re.compile(rb"[ \t]*(?:[\r\n]|$)")
-# A name with a capital letter is no inner namespace, `cub::detail`, and no function that `cub_thrust` handles.
+# A name with a capital letter is neither an inner namespace, such as `cub::detail`, nor a function that `cub_thrust`
+# handles.
 _LARGE = re.compile(rb"[A-Z]")
 _DEVICE = re.compile(rb"\s*::\s*(Device\w+)\s*::\s*(\w+)\s*(?:<[^;(){}]*>\s*)?\(")
-# A name in it that is no namespace.
+# A name in it that is not a namespace.
 _THRUST_NAME = re.compile(rb"\s*::\s*([a-z]\w*)\b(?!\s*::)")
 _THRUST_OF_OWN = re.compile(rb"\bnamespace\s+(?:\w+\s*::\s*)*thrust\s*[{=]")
 _STD_NAME = re.compile(rb"\s*::\s*(\w+)")

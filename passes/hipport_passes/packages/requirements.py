@@ -132,7 +132,7 @@ def _is_ported(source: Source, project: Project) -> bool:
         if type(other) is not type(source) or not for_rocm(other.path.as_posix()):
             continue
         if _bare(other.path) == bare:
-            # A list that reads ours and adds to it is no counterpart; Dockerfiles do not read each other.
+            # A list that reads ours and adds to it is not a counterpart; Dockerfiles do not read each other.
             return isinstance(source, Dockerfile) or source.path.name.encode() not in other.text
         for ours, theirs in zip(source.path.parts[:-1], other.path.parts[:-1], strict=False):
             if ours != theirs:

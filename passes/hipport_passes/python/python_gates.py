@@ -68,18 +68,18 @@ _QUESTIONS = {
         rb"|\breg_(?:dec|inc)_|\blibdevice[\w.]*\.bc\b|\btarget[ \t]*=[ \t]*\([ \t]*[\"']cuda"
     ),
 }
-# What else tells of capabilities.
+# Other signs of a capability.
 _TOLD = re.compile(
     rf"\b{one_of(WORDS['told'])}\b|\A(?=(?s:.*)\b{one_of(WORDS['others'])}\b)(?s:.*)\bcompute_capability\b".encode()
 )
-# A count of warps that is not written out there, and numbers that are too many.
+# A count of warps that is not a literal, and numbers of warps that AMD's GPUs do not have.
 _COUNTED = re.compile(rb"\bnum_(?:warps|ctas)[\"']?[ \t]*[=:][ \t]*[A-Za-z_(]")
 _MANY = re.compile(rb"(?<![\w.])(?:32|64|\d{3})(?![\w.])")
 # A comparison with a name that is usual for a capability.
 _LOST = re.compile(
     rb"(?i)(?:capab\w*|compute_cap|cc|sm|sm_?version|arch|_major)(?:\(\))?(?:\[[^\]\n]*\])?[ \t]*(?:[=<>!]=|[<>]|in\b)"
 )
-# Names of functions and values that tell of Hopper and later GPUs.
+# Names of functions and values that test for Hopper and later GPUs.
 _NAMED_FOR = re.compile(
     rb"(?i)\b_*(?:is|has|supports?|can_use|requires?)_\w*?(?:sm_?(?:9|1[0-2])\d|hopper|blackwell)|sm(?:9|1[0-2])\dorlater"
 )

@@ -51,7 +51,7 @@ from hipport.analysis.uniform_values import (
     varying,
 )
 
-#: Operators whose result is no pointer.
+#: Operators whose result is not a pointer.
 _NO_POINTER = frozenset(("<", ">", "<=", ">=", "==", "!=", "&&", "||", "<=>", ","))
 #: Numbers of four bytes.
 _WORD_OF_MEMORY = re.compile(r"int|unsigned|unsignedint|signed|float|u?int32_t|std::u?int32_t|uint")
@@ -846,7 +846,7 @@ class AbstractCalls(MemoryAccess):
         self._declare(each)
 
     def _is_never_destroyed(self, name: str) -> bool:
-        """Whether neither the class nor a part of it has a destructor that is seen: for most classes."""
+        """Whether neither the class nor a part of it has a destructor that is seen, as for most classes."""
         never = self.machine.never_destroyed
         if name not in never and not self._has_destructor(name):
             never.add(name)

@@ -391,7 +391,7 @@ class _Activation(AbstractCalls):
         return CallResult(self._lasting(result, last), address, kept)
 
     def _lasting(self, result: Value, last: Cells) -> Value:
-        """A result without what ends with the function: its variables, and lambdas that it created."""
+        """A result without the parts that end with the function: its variables, and lambdas that it created."""
         if result.fields:
             result = result._replace(fields=tuple((name, self._lasting(part, last)) for name, part in result.fields))
         ended = [
@@ -401,7 +401,7 @@ class _Activation(AbstractCalls):
             return result
         for each in ended:
             if isinstance(each, Closure):
-                # What it may change is no longer followed.
+                # The variables that it may change are no longer followed.
                 for value in self._captures(each, last):
                     self.machine.escaped |= reachable_from(last, value)
         others = (result.targets or frozenset()) - frozenset(ended)
@@ -417,7 +417,7 @@ class _Activation(AbstractCalls):
         for each in (each for block in made.body.blocks for each in block.instructions if each.operation == "captured"):
             slots = last.get((self.depth, f"captured {closure.number} {each.name}"))
             if each.type != "1" or slots is None:
-                return every  # What it has by reference has ended.
+                return every  # The variables that it captured by reference have ended.
             found += (slot.value for slot in slots.values())
         return found
 

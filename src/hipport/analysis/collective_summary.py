@@ -569,7 +569,7 @@ class Reach:
             yield from ((count, start, collective) for start, collective in inside)
 
     def _from_pointer(self, function: Function) -> dict[CallPlace, Reached]:
-        """What a function reaches that is called by pointer, as an object or as an operator, by place."""
+        """What functions reach that are called by pointer, as an object or as an operator, by place."""
         if function not in self._by_pointers:
             found = {each.place: self._by_pointer(each) for each in self.reached(function)}
             if function in self._open:

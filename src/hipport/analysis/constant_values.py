@@ -170,7 +170,7 @@ def _table(component: Component) -> dict[bytes, bytes | None]:
 
 
 class Placed(NamedTuple):
-    """A constant where it is given its value: its name, and with the classes around it; the expression."""
+    """A definition of a constant: its name, the names with the enclosing classes, and the expression."""
 
     name: bytes
     qualified: tuple[bytes, ...]
@@ -184,7 +184,7 @@ def _definitions(source: Cpp) -> frozenset[tuple[bytes, bytes]]:
 
 
 def placed(source: Cpp) -> tuple[Placed, ...]:
-    """Return the constants of a file, which a fact of it has."""
+    """Return the definitions of constants in a file. A fact of the file."""
     code = source.code
     found: list[tuple[int, bytes, Span]] = []
     for match in _MACRO.finditer(code):
@@ -231,12 +231,12 @@ def _functions(source: Cpp) -> Iterator[tuple[int, bytes, Span]]:
         spans = list(_returned(source, opening)) if b"virtual" not in head else []
         constant = _CONSTEXPR.search(head) is not None
         if not spans or not all(constant or _NUMBERS.fullmatch(code, each.start, each.end) for each in spans):
-            spans = [Span(opening, opening + 1)]  # A bracket is no expression.
+            spans = [Span(opening, opening + 1)]  # A bracket is not an expression.
         yield from ((match.start(), name, each) for each in spans)
 
 
 def _returned(source: Cpp, opening: int) -> Iterator[Span]:
-    """Yield what the `return`s of a function give that has nothing else, but perhaps an `if` around two of them."""
+    """Yield the values that a function returns if it has only `return`s, perhaps two in an `if`."""
     closing = source.closing(opening, _LONGEST)
     if closing is None:
         return
@@ -260,7 +260,7 @@ def _scopes_around(source: Cpp, offset: int) -> Iterator[bytes]:
 
 
 def _one_by_one(name: bytes, body: bytes) -> Iterator[tuple[bytes, int, int]]:
-    """Yield the constants of one declaration, and where their values are: `4, b = 5` after `a =` are two."""
+    """Yield the constants of one declaration with the places of their values: `4, b = 5` after `a =` are two."""
     depth, start = 0, 0
     for at, byte in enumerate(body + b","):
         depth += (byte in b"([{") - (byte in b")]}")
@@ -283,14 +283,14 @@ class ConstantExpression:
         self.depth = depth
 
     def value(self) -> int:
-        """Return its value; also of `if (a) return b; else return c;`, which is all of some functions."""
+        """Return its value, also that of `if (a) return b; else return c;`, the whole body of some functions."""
         result = self._branches() if self.tokens[-1:] == [b"if"] else self._choice()
         if self.tokens:
             raise ValueError(self.tokens[-1])
         return result
 
     def named(self, name: bytes) -> int:
-        """Return what a name stands for."""
+        """Return the value of a name."""
         body = self.defined.get(name)
         if body is None and b"::" in name:
             body = self.defined.get(b"::".join(name.split(b"::")[-2:]).removeprefix(b"::"))
@@ -303,7 +303,7 @@ class ConstantExpression:
         raise ValueError(name)
 
     def size_of(self, text: bytes) -> int | None:
-        """Return the bytes of a type."""
+        """Return the size of a type in bytes."""
         return size(text)
 
     def _branches(self) -> int:
@@ -329,7 +329,7 @@ class ConstantExpression:
         return found
 
     def _choice(self) -> int:
-        """Return what `a ? b : c` is."""
+        """Return the value of `a ? b : c`."""
         condition = self._binary(1)
         if not self.tokens or self.tokens[-1] != b"?":
             return condition

@@ -213,7 +213,7 @@ def loops_around(function: Function, node: Node, macros: AbstractSet[bytes]) -> 
                 yield outer
         if outer.type in LOOPS:
             condition = outer.child_by_field_name("condition")
-            # `do … while (0)` is no loop.
+            # `do … while (0)` is not a loop.
             if condition is None or function.text(condition).strip(b"() \t\r\n") not in (b"0", b"false"):
                 yield outer
 

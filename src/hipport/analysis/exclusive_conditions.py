@@ -26,7 +26,7 @@ def exclude(one: bytes, other: bytes) -> bool:
     first, second = compared(one), compared(other)
     if _excludes(first, second):
         return True
-    # `a < b` and `b <= a`; but with numbers as operands, equal operands are no sign that the conditions are related.
+    # `a < b` and `b <= a`; but equal numbers as operands do not show that the conditions are related.
     numbers = _NUMBER.fullmatch(first[2]) or _NUMBER.fullmatch(second[2])
     return not numbers and (_excludes(_mirrored(first), second) or _excludes(first, _mirrored(second)))
 

@@ -374,7 +374,7 @@ def _deciding(kernels: Kernels, function: Function, node: Node, size: int, what:
 
 
 def _of_side(function: Function, condition: Condition, what: str) -> Ground:
-    """Describe what lanes do that do not take the side of the place."""
+    """Describe what the lanes do that do not take the side of the place."""
     where = place(function.source, condition.expression.start_byte)
     text = quoted(function.text(condition.expression))
     if condition.loop:

@@ -400,7 +400,7 @@ class Kernels(Facts):
         return self._project.component(function.source).fact(_constant_values).get(name)
 
     def given_by_builds(self) -> frozenset[bytes]:
-        """Return the macros that build scripts of the tree define as what is the same for all threads."""
+        """Return the macros that build scripts of the tree define as the same for all threads."""
         return self._project.fact(given_by_builds)
 
     def named_constant(self, source: Cpp, name: bytes) -> int | None:

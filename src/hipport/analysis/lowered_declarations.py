@@ -11,7 +11,7 @@ from hipport.analysis.device_ir import Cell
 from hipport.analysis.lowered_expressions import LoweredExpressions
 from hipport.analysis.lowering_state import Piece, called, class_in
 
-#: So many elements of an array that have no initializer are told apart.
+#: The maximum number of uninitialized elements of an array that are distinguished.
 _MOST_ELEMENTS = 16
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ class LoweredDeclarations(LoweredExpressions):
         return True
 
     def _declares_in_parentheses(self, node: Node) -> bool:
-        """Lower `T (*x)[4] = y;` or `T (&x) = y;`, parsed as a call that is given a value; say whether it is one."""
+        """Lower `T (*x)[4] = y;` or `T (&x) = y;`, parsed as an assignment to a call; say whether it is one."""
         whole = node.named_children[0] if len(node.named_children) == 1 else None
         value: Node | None = None
         if whole is not None and whole.type == "assignment_expression" and self._sign(whole) == "=":
@@ -90,7 +90,7 @@ class LoweredDeclarations(LoweredExpressions):
         return True
 
     def _is_type_here(self, kind: Node, name: str, *, plain: bool) -> bool:
-        """Whether what looks like a function is a type, and the argument `name` a variable that is declared."""
+        """Whether the function of an apparent call is a type, and its argument `name` a variable that is declared."""
         if kind.type in ("primitive_type", "sized_type_specifier"):
             return not plain or self._cell_named(name) is None
         word = called(self.text(kind))

@@ -149,7 +149,7 @@ class LoweredExpressions(LoweringState):
         return self._emit("name", (), node, name=self.text(node))
 
     def _address_of_member(self, node: Node) -> int | None:
-        """The place of `Base::x`, if that is a member of the object; None for what a namespace or class has."""
+        """The place of `Base::x`, if that is a member of the object; None for one of a namespace, or a static one."""
         scope, _, name = without_arguments(self.text(node)).rpartition("::")
         name, around, of = name.strip(), self._class_around(), called(scope)
         if not of:

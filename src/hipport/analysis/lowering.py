@@ -29,7 +29,7 @@ from hipport.analysis.lowering_state import (
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-#: What the parser makes of the end of a condition of the preprocessor that is in front of a function's type.
+#: The parser's nodes for an `#endif` in front of a function's type.
 _END_OF_CONDITION = frozenset(("#endif", "comment"))
 _PREPROCESSOR = frozenset(("preproc_if", "preproc_ifdef", "preproc_elif", "preproc_elifdef", "preproc_else"))
 _IGNORED = frozenset(

@@ -202,7 +202,7 @@ class LoweringState:
             reference = reference or kind in ("reference_declarator", "abstract_reference_declarator")
             array += kind == "array_declarator"
             if kind in ("pointer_declarator", "pointer_type_declarator"):
-                pointer, array = True, 0  # `int (*p)[4]` is no array.
+                pointer, array = True, 0  # `int (*p)[4]` is not an array.
             if kind == "structured_binding_declarator":
                 names = tuple(self.text(each) for each in inner.named_children if each.type == "identifier")
                 return Piece("", reference, array, pointer, names)

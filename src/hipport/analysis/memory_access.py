@@ -172,7 +172,7 @@ class MemoryAccess:
         if re.match(r"(?:\w+\s+)*?union\s*\{", kind):
             return place._replace(path=(*place.path, UNION))
         if self.machine.program.is_shadowed(class_name(kind), name):
-            return place._replace(path=(*place.path, name, "[]"))  # Which of them it is is not known.
+            return place._replace(path=(*place.path, name, "[]"))  # It is unknown which of them it is.
         return place._replace(path=(*place.path, self.machine.program.place_of(class_name(kind), name)))
 
     def _member(self, each: Instruction) -> Value:
@@ -228,7 +228,7 @@ class MemoryAccess:
         return address
 
     def _nth(self, each: Instruction) -> Value:
-        """The place of the nth part of an object or array."""
+        """The place of the n-th part of an object or array."""
         address = self._operand(each)
         value = self._read(address, each.span)
         assert each.number is not None

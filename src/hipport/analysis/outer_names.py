@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which names are surely no thread's own where no variable of a function has them.
+"""Find names outside functions whose values certainly do not differ between threads.
 
     declares(source, b"kLanes")   # `constexpr int kLanes = 32;`, an enumerator, a template's parameter, `__constant__`
 
-A name that is declared in no file may be a macro of a header that is not seen: what it stands for is not known.
+A name that is declared in no file may be a macro of a header that is not seen: its expansion is unknown.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ _MACROS = re.compile(rf"\b{_KEYWORDS}\b[^\[\n]*\[([^\[\]]*)\]".encode())
 _PAIR = re.compile(rb"\(\s*[\"']([A-Za-z_]\w*)[\"']\s*,\s*([^()]*)\)")
 _DEFINITIONS = re.compile(rf"\b{_COMMANDS}[ \t]*\(([^()]*)\)".encode())
 _DEFINED = re.compile(rb"\b([A-Za-z_]\w*)(?:=[\"']?([^\s\"');]*))?")
-#: A macro without parameters, and what it stands for.
+#: A macro without parameters, and its expansion.
 _MACRO = re.compile(rb"#[ \t]*define[ \t]+([A-Za-z_]\w*)[ \t]+([^\r\n]*)")
 _NUMBER = re.compile(rb"\(?-?(?:0[xX][0-9a-fA-F]+|\d+)[uU]?[lL]{0,2}\)?\s*")
-#: What a macro stands for that is each thread's own.
+#: An expansion whose value may differ between threads.
 _THREADS_OWN = re.compile(rf"{_OWN}|\(".encode())
-#: A macro that a condition asks for is given by the build.
+#: A macro that a condition tests is defined by the build.
 _ASKED = rb"#[ \t]*(?:ifdef|ifndef)[ \t]+%b\b|\bdefined\b[ \t(]*%b\b"
 _DECLARATIONS = frozenset(("declaration", "field_declaration"))
 _FUNCTIONS = frozenset(("function_definition", "lambda_expression"))
@@ -45,7 +45,7 @@ _STATIC = re.compile(rb"\bconstexpr\b|\bstatic\b(?=[^=;]*\bconst\b)|\bconst\b(?=
 
 
 def declares(source: Cpp, name: bytes) -> bool:
-    """Whether the file declares the name outside of functions, or as what is constant wherever it stands."""
+    """Whether the file declares the name outside of functions, or as a constant anywhere."""
     if name not in source.words:
         return False
     if re.search(_ASKED.replace(b"%b", re.escape(name)), source.code):
@@ -59,7 +59,7 @@ def declares(source: Cpp, name: bytes) -> bool:
 
 
 def _is_declared(node: Node, code: bytes) -> bool:
-    """Whether a name is declared where it stands."""
+    """Whether the name is declared at this place."""
     inner, outer = node, node.parent
     if outer is not None and outer.type == "enumerator":
         return outer.child_by_field_name("name") == node
@@ -82,7 +82,7 @@ def _is_declared(node: Node, code: bytes) -> bool:
 
 
 def given_by_builds(project: Project) -> frozenset[bytes]:
-    """Return the macros that build scripts define as something that is no thread's own, or some file as a number."""
+    """Return the macros that build scripts define as the same for all threads, or that a file defines as a number."""
     found: set[bytes] = set()
     others: set[bytes] = set()
     for source in project.sources:

@@ -28,7 +28,7 @@ _NONE = re.compile(rb"\s*>")
 _WORD = re.compile(rb"[A-Za-z_]\w*")
 # Further values are not distinguished.
 _MOST = 16
-# How many templates hand a class on.
+# The maximum number of templates that pass a class on.
 _DEEPEST = 6
 _CLASS = re.compile(rb"(?:typename\s+|struct\s+|class\s+)?(?:\w+\s*::\s*)*(\w+)\s*(?:<.*>)?", re.DOTALL)
 
@@ -80,7 +80,7 @@ def given(
 
 
 def classes(component: Component, function: Function, name: bytes, depth: int = _DEEPEST) -> frozenset[bytes] | None:
-    """Return the names of the classes that a template's parameter is in a function; None where one is not seen."""
+    """Return the classes that a template parameter of a function may be, by their names; None if one is not seen."""
     declared = _template_of(function, name, _TYPES)
     if declared is None or not depth:
         return None
@@ -115,9 +115,9 @@ def _class_used(
 def _template_of(
     function: Function, name: bytes, kinds: tuple[str, ...] = _NUMBERS, *, known: bool = False
 ) -> tuple[bytes, Node, int, Node | None] | None:
-    """Return what has the template's parameter: its name and node, which parameter it is, and its default.
+    """Return the owner of a template parameter: its name and node, the parameter's index, and the default.
 
-    One that follows from the types of arguments is not seen, unless it matters only whether there is one (`known`).
+    A deduced parameter has no visible arguments, so it counts only if just its existence matters (`known`).
     """
     inner = function.node
     outer = inner.parent
@@ -142,7 +142,7 @@ def _template_of(
 
 
 def _is_declared(source: Cpp, span: Span, owner: Node) -> bool:
-    """Whether a name is that in the declaration itself, or the injected name of a class."""
+    """Whether a name is the one in the declaration itself, or the injected name of a class."""
     node = source.tree.root_node.descendant_for_byte_range(span.start, span.end)
     outer = node.parent if node is not None else None
     if node is None or outer is None:
@@ -154,7 +154,7 @@ def _is_declared(source: Cpp, span: Span, owner: Node) -> bool:
 
 
 def _argument(source: Cpp, span: Span, position: int, default: bytes) -> bytes | None:
-    """Return what a template is given where its name stands; None where that is not seen."""
+    """Return the argument of a template at a mention of its name; None if it is not seen."""
     if source.directive(span.start) is not None:
         return None  # arguments of macros are not examined
     opening = _ARGUMENTS.match(source.code, span.end)

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The wavefront's size as a value: what an expression is in each world, and by which way it came to be so.
+"""The wavefront's size as a value: the value of an expression in each world, and the definitions that it comes from.
 
     sizes = component.fact(WaveSizes)
     sizes.of(source, b"2 * kHalf", offset)  # [Size(cuda=32, wave32=64, wave64=64, way=(kHalf, ...))]
 
-There are three worlds: CUDA, an AMD GPU with wavefronts of 32 lanes, and one with 64. A value is what it is in each of
-them, so every expression of the size is exact, whether linear, shifted, a remainder or chosen by a condition:
+There are three worlds: CUDA, an AMD GPU with wavefronts of 32 lanes, and one with 64. A value consists of its numbers
+in all three, so every expression of the size is exact, whether it is linear, shifted, a remainder or selected by a
+condition:
 
     7                   (7, 7, 7)       a number
     hipport::warp_size  (32, 32, 32)    32 by CUDA's convention
@@ -14,11 +15,10 @@ them, so every expression of the size is exact, whether linear, shifted, a remai
     log2(W), 1024 / W   (5, 5, 6), (32, 32, 16)
     None                                not known in that world, or not there
 
-`agrees` orders them: a number that is the same everywhere is below all others, and what is None in a world above. Names
-are followed through macros, constants, enumerators, members, functions that return a constant, specialised classes and
-other names for types, each with the worlds that see its definition; through arguments of templates and of functions,
-and their defaults. Of several definitions of one name that one world sees, one in the same function comes first, and
-one that fewer worlds see; of several such nothing is known.
+Names are followed through macros, constants, enumerators, members, functions that return a constant, specialised
+classes and aliases of types, each with the worlds that see its definition; and through arguments of templates and of
+functions, and their defaults. If a world sees several definitions of a name, one in the same function takes precedence,
+then the one that the fewest worlds see. If several of these are left, the value is unknown.
 """
 
 from __future__ import annotations
@@ -49,7 +49,8 @@ class World(IntEnum):
 
 _ALL = frozenset(World)
 _HIP = frozenset((World.WAVE32, World.WAVE64))
-#: What is the wavefront's size wherever it stands; `warpSize` is in code for AMD alone, as hipport makes others 32.
+#: Names that mean the wavefront's size everywhere; `warpSize` does only in code for AMD, because hipport replaces
+#: others.
 _ALWAYS = frozenset(
     b"__AMDGCN_WAVEFRONT_SIZE __AMDGCN_WAVEFRONT_SIZE__ C10_WARP_SIZE HIPCUB_WARP_THREADS HIPCUB_DEVICE_WARP_THREADS "
     b"ROCPRIM_WARP_SIZE at::cuda::warp_size() cuda::warp_size() at::cuda::warp_size __builtin_amdgcn_wavefrontsize() "
@@ -75,13 +76,13 @@ _CAST = re.compile(
 )
 _WORD = re.compile(rb"(?<![\w.>])[A-Za-z_]\w*")
 _CALL = re.compile(rb"\s*(?:<[^<>;(){}]*>\s*)?(?:<<<[^;]*?>>>\s*)?\(")
-# Alternatives that are more are not told apart, and calls that are further away not looked for.
+# Limits: alternatives for one parameter, and steps from a call to its caller.
 _MOST = 16
 _FAR = 3
 
 
 class Origin(NamedTuple):
-    """A definition, or an argument, that a value comes from: where its expression stands, and what it is called."""
+    """A definition, or an argument, that a value comes from: the place of its expression, and its name."""
 
     source: Cpp
     span: Span
@@ -94,7 +95,7 @@ class Origin(NamedTuple):
 
 
 class Size(NamedTuple):
-    """What an expression is in each world, and the definitions by which a GPU with 64 lanes comes to it."""
+    """The value of an expression in each world, and the definitions that it comes from on a GPU with 64 lanes."""
 
     cuda: int | None
     wave32: int | None
@@ -108,7 +109,7 @@ class Size(NamedTuple):
 
     @property
     def pair(self) -> tuple[int | None, int | None]:
-        """What it is for CUDA, and where a wavefront has 64 lanes."""
+        """Its values for CUDA, and where a wavefront has 64 lanes."""
         return self.cuda, self.wave64
 
 
@@ -121,7 +122,7 @@ class _Definition(NamedTuple):
 
 @dataclass(frozen=True)
 class _Given:
-    """An expression: where it stands, and what the parameters in it were given."""
+    """An expression: its place, and the arguments for the parameters in it."""
 
     origin: Origin
     bound: _Bound = field(default_factory=dict)
@@ -136,13 +137,13 @@ class WaveSizes:
     def __init__(self, component: Component) -> None:
         self._component = component
         self._files = [each for each in component if isinstance(each, Cpp)]
-        #: What builds say that names are.
+        #: The values, in each world, that builds define names as.
         self.assumed: Mapping[bytes, tuple[int, int, int]] = {}
         self.definitions: dict[bytes, list[_Definition]] = {}
         self._aliases: dict[bytes, list[_Definition]] = {}
         for source in self._files:
             for each in source.fact(placed):
-                # What a function returns is known wherever that is called.
+                # A function's result is known wherever the function is called.
                 function = function_at(source, each.value.start) if each.name[-1:] != b")" else None
                 of = _Definition(Origin(source, each.value, each.name), worlds(source, each.value.start), function)
                 for name in dict.fromkeys((each.name, *each.qualified)):
@@ -154,13 +155,13 @@ class WaveSizes:
                 self._aliases.setdefault(name, []).append(of)
 
     def assuming(self, name: bytes, number: tuple[int, int, int]) -> WaveSizes:
-        """Return the same, with what a name is in each world where a build says it."""
+        """Return these sizes, with the values in each world of a name that a build defines."""
         found = copy(self)
         found.assumed = {**self.assumed, name: number}
         return found
 
     def of(self, source: Cpp, text: bytes, at: int) -> list[Size]:
-        """Return what an expression at a place may be: one size for each way that its parameters are given."""
+        """Return the possible values of an expression at a place: one size for each choice of arguments."""
         found: dict[tuple[int | None, ...], Size] = {}
         for bound in self._bindings(source, text, at, 0):
             size = self._size(source, text, at, bound)
@@ -168,15 +169,15 @@ class WaveSizes:
         return list(found.values())
 
     def of_definition(self, origin: Origin) -> Size:
-        """Return what a name is, by which something is defined, where that stands."""
+        """Return the value that a definition's name has at the place of the definition."""
         return self._size(origin.source, origin.name, origin.span.start, {})
 
     def of_origin(self, origin: Origin) -> Size:
-        """Return what the expression itself is, where it stands."""
+        """Return the value of the expression itself, at its place."""
         return self._size(origin.source, origin.text, origin.span.start, {})
 
     def alias(self, name: bytes, world: World) -> Origin | None:
-        """Return what a name for a type stands for in a world, if that is one."""
+        """Return the type that an alias stands for in a world, if it is only one."""
         found = {each.origin.text: each.origin for each in self._aliases.get(name, ()) if world in each.worlds}
         return next(iter(found.values())) if len(found) == 1 else None
 
@@ -192,12 +193,12 @@ class WaveSizes:
         return Size(values[0], values[1], values[2], tuple(dict.fromkeys(way)))
 
     def definition(self, name: bytes, world: World, source: Cpp, at: int) -> Origin | None:
-        """Return the one definition that a name has in a world, as seen from a place."""
+        """Return the only definition of a name in a world, as seen from a place."""
         found = [each for each in self.definitions.get(name, ()) if world in each.worlds]
         here = function_at(source, at)
         local = [each for each in found if each.function is not None and each.function is here]
         found = local or [each for each in found if each.function is None]
-        # One for fewer worlds comes before a default, and before what is left to the others.
+        # A definition for fewer worlds precedes a default, and one for the remaining worlds.
         fewest = min((len(each.worlds) for each in found), default=0)
         different = {each.origin.text: each.origin for each in found if len(each.worlds) == fewest}
         return next(iter(different.values())) if len(different) == 1 else None
@@ -205,7 +206,7 @@ class WaveSizes:
     # ---- parameters
 
     def _bindings(self, source: Cpp, text: bytes, at: int, depth: int) -> Iterator[_Bound]:
-        """Yield what the parameters of the function around a place are given, of those that an expression has."""
+        """Yield the possible arguments for the parameters in an expression, of the function around its place."""
         function = function_at(source, at)
         words = set(_WORD.findall(text)) if function is not None and depth < _FAR else set()
         chosen: list[list[tuple[bytes, _Given]]] = []
@@ -221,7 +222,7 @@ class WaveSizes:
 
     @staticmethod
     def _hidden(function: Function, name: bytes, at: int) -> bool:
-        """Whether a variable of the function has the name, rather than a parameter."""
+        """Whether the name is that of a variable of the function, and not of a parameter."""
         variable = function.locals.named(name, at)
         return variable is not None and variable.start >= function.body.start_byte
 
@@ -237,7 +238,7 @@ class WaveSizes:
                 yield _Given(origin, bound)
 
     def _arguments(self, function: Function, position: int, name: bytes) -> Iterator[Origin]:
-        """Yield what calls and launches of a function give at a position."""
+        """Yield the arguments that calls and launches of a function pass at a position."""
         for source in self._files:
             for span, _ in source.names({function.name}) if function.name in source.words else ():
                 called = _CALL.match(source.code, span.end)
@@ -251,7 +252,7 @@ class WaveSizes:
 
 
 class _InWorld(ConstantExpression):
-    """An expression as one world sees it, from where it stands; notes the definitions by which it is known."""
+    """An expression as one world sees it from its place; records the definitions that its value comes from."""
 
     def __init__(self, sizes: WaveSizes, given: _Given, world: World, way: list[Origin], depth: int = 0) -> None:
         self.sizes, self.given, self.world, self.way = sizes, given, world, way
@@ -262,7 +263,7 @@ class _InWorld(ConstantExpression):
         super().__init__(_OF_CLASS.sub(self._member, _CAST.sub(b"", text)), {}, depth)
 
     def named(self, name: bytes) -> int:
-        """Return what a name stands for in the world."""
+        """Return the value of a name in the world."""
         if name in self._members:
             return self._members[name]
         source, at = self.given.origin.source, self.given.origin.span.start
@@ -294,7 +295,7 @@ class _InWorld(ConstantExpression):
         return self._of(_Given(Origin(found.source, Span(start, start + len(parts[index])), name + b"[]")))
 
     def size_of(self, text: bytes) -> int | None:
-        """Return the bytes of a type, by what a name for it stands for in the world."""
+        """Return the size of a type in bytes, by its meaning in the world."""
         return size(self._alias(text.strip()))
 
     def _defined(self, name: bytes) -> Origin | None:
@@ -308,7 +309,7 @@ class _InWorld(ConstantExpression):
         return _InWorld(self.sizes, given, self.world, self.way, self.depth + 1).value()
 
     def _alias(self, name: bytes) -> bytes:
-        """Return what a name for a type stands for, itself if it is none."""
+        """Return the type that an alias stands for; any other name unchanged."""
         argument = self.given.bound.get(name)
         found = argument.origin if argument is not None else self.sizes.alias(name, self.world)
         for _ in range(_FAR):
@@ -320,7 +321,7 @@ class _InWorld(ConstantExpression):
         return name
 
     def _chosen(self, of: Origin) -> bytes:
-        """Return the type that `std::conditional_t<condition, one, other>` is, or what else stands there."""
+        """Return the type that `std::conditional_t<condition, one, other>` selects; any other text unchanged."""
         choice = _CONDITIONAL.fullmatch(of.text)
         if choice is None:
             return of.text
@@ -329,7 +330,7 @@ class _InWorld(ConstantExpression):
         return choice["yes" if self._of(_Given(condition)) else "no"].strip()
 
     def _member(self, match: re.Match[bytes]) -> bytes:
-        """Replace a name for a member of a class, whose arguments and other names are those of the world."""
+        """Replace the name of a class's member, with the arguments and aliases that the class has in the world."""
         of, name = match["of"] + (match["given"] or b""), match["name"]
         alias = self._alias(of)
         integral = _INTEGRAL.fullmatch(alias)
@@ -344,7 +345,7 @@ class _InWorld(ConstantExpression):
         if not arguments:
             return of + b"::" + name
         given = b",".join(map(self._alias, arguments[:-1].split(b",")))
-        # That for just these arguments comes before the template.
+        # A specialization for these arguments precedes the template.
         found = self._defined(of + b"<" + given + b">::" + name) or self._defined(of + b"::" + name)
         if found is None:
             raise ValueError(match.group())

@@ -105,9 +105,9 @@ def _cmake_scripts(folder: Path) -> list[tuple[Path, str]]:
 
 
 def _for_hip(text: str) -> str:
-    """Return a script without the branches that it takes for CUDA alone: `if(NOT USE_HIP)`, or the other of its `if`s.
+    """Return a script without the branches for CUDA alone: `if(NOT USE_HIP)`, or the `else()` of `if(USE_HIP)`.
 
-    A port writes them around what HIP needs otherwise, and a variable has the last value that is read.
+    A port writes them around commands that differ for HIP, and a variable has the last value that is read.
     """
     kept: list[str] = []
     done = 0

@@ -31,12 +31,12 @@ from hipport.cli.undo import undo
 from hipport.cli.verify import verify
 from hipport.core.reading import said
 
-# What writing to a file or a device fails with.
+# The errors that writing to a file or a device may end with.
 _OF_OUTPUT = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF))
 
 
 class _Commands(click.Group):
-    """The commands. Output that cannot be written, as on a full disk, is a failure, and no traceback."""
+    """The commands. If output cannot be written, as on a full disk, a command fails with a message, not a traceback."""
 
     def main(self, *arguments: Any, **options: Any) -> Any:
         for name in ("stdout", "stderr"):
@@ -51,15 +51,15 @@ class _Commands(click.Group):
             try:
                 return super().main(*arguments, **options)
             finally:
-                # Otherwise Python writes what is left at its end, and ends with a status of its own if that fails.
+                # Otherwise Python writes the rest when it exits, and if that fails, it exits with a status of its own.
                 sys.stdout.flush()
         except OSError as error:
-            if error.errno == errno.EPIPE:  # a reader that has seen enough, as `head`
+            if error.errno == errno.EPIPE:  # a reader that has seen enough, such as `head`
                 sys.exit(1)
             if error.filename or error.errno not in _OF_OUTPUT:
                 raise
             warn(f"standard output: {said(error)}; the output is not complete, and files that were written stay")
-            # Python would write what is left again.
+            # At exit, Python would try to write the rest again.
             os._exit(2)
 
 

@@ -80,7 +80,7 @@ def explain(
             if place is None:
                 raise
             what = "not a regular file" if os.path.lexists(place[1]) else "there is no such file"
-            raise NotFound(f"{place[1]}: {what}, and no name is {name}") from unknown
+            raise NotFound(f"{place[1]}: {what}, and {name} is not a known name either") from unknown
     if form == "json":
         print_json(report.explanation_as_json(explanation))
     else:

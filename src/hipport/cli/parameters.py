@@ -44,7 +44,7 @@ class _Seconds(click.FloatRange):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         seconds = super().convert(value, param, ctx)
         if not math.isfinite(seconds):
-            self.fail(f"{value} is no number of seconds; the largest is {self.max:.0f}", param, ctx)
+            self.fail(f"{value} is not a number of seconds; the largest is {self.max:.0f}", param, ctx)
         return seconds
 
 

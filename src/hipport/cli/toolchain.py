@@ -33,7 +33,7 @@ _NAMED = click.argument("name", type=click.Choice(TOOLCHAINS), default=TOOLCHAIN
 
 
 def _address(ctx: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
-    """Reject what apt would take for no address, after the download of an index."""
+    """Reject a value that apt would refuse as an address only after downloading an index."""
     if value is not None and not re.fullmatch(r"(?:https?|ftp|file|copy):\S*/\S*", value):
         raise click.BadParameter(f"{value!r} is not an address; for example: http://mirror.example/debian")
     return value

@@ -73,7 +73,7 @@ class Source(Facts):
         self.drop((*self.__getstate__(), *self.lasting))
 
     def steps_from(self, before: Source) -> tuple[tuple[Edit, ...], ...]:
-        """Return the edits that led from `before` to this text, step by step; empty if `before` is no ancestor."""
+        """Return the edits that led from `before` to this text, step by step; empty if `before` is not an ancestor."""
         steps: list[tuple[Edit, ...]] = []
         step: Source = self
         while step.before is not None and step.text != before.text:

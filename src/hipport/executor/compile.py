@@ -236,7 +236,7 @@ class Builder:
     def math(self) -> Path:
         """Return the library of linear algebra and transforms, compiling it if necessary. Raises NotCompiled."""
         options = self.options
-        # Takes two thirds of the time of -O2, and loops over numbers in memory are no slower.
+        # Takes two thirds of the time of -O2, and loops over numbers in memory are as fast.
         return _library(self.compiler, self.kept, MATH, optimize="-O1", env=options.env, timeout=options.timeout)
 
     def precompiled(self, header: str = _PRELUDE, flags: Sequence[str] = (), *, standard: int | None = None) -> Path:

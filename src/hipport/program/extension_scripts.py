@@ -50,8 +50,8 @@ class _Strings:
 class ExtensionScript:
     """A Python script, read for the extensions that it builds.
 
-    Branches are not told apart: a name stands for everything that is assigned to it in its scope, and both outcomes of
-    a condition count, so that an extension has every source that it may have on any machine.
+    Branches are not distinguished: a name stands for everything that is assigned to it in its scope, and both outcomes
+    of a condition count, so that an extension has every source that it may have on any machine.
     """
 
     def __init__(self, source: Python, files: Iterable[PurePath]) -> None:

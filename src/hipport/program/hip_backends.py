@@ -57,7 +57,7 @@ _NAMES_HIP, _NAMES_CUDA = re.compile(rb"\w*(?:HIP|ROCM)\w*"), re.compile(rb"\w*C
 _BUILDS_HIP = re.compile(
     rb"(?i)\benable_language\s*\(\s*HIP|\bLANGUAGE\s+HIP\b|\bLANGUAGES\b[^()]*\bHIP\b|\bhip_add_\w+\s*\(|hip::device"
 )
-# The code is a port if HIP compiles so many times more files unchanged than it cannot, whatever the latter lack.
+# HIP must compile this many times as many files unchanged as it cannot compile: then the code counts as a port.
 _MOST = 3
 _DEFINED = re.compile(rb"#[ \t]*define[ \t]+(\w+)")
 _WORD = re.compile(rb"[A-Za-z_]\w*")

@@ -137,7 +137,7 @@ class Includes:
             return False
 
     def guessed(self, source: PurePath, path: str, angled: bool) -> tuple[PurePath, ...]:
-        """Return the files that an `#include` may mean when no script tells."""
+        """Return the files that an `#include` may mean if no script decides it."""
         return tuple(self._files[each] for each in self._guessed(source.as_posix(), path, angled))
 
     def _guessed(self, source: str, path: str, angled: bool) -> list[str]:

@@ -159,7 +159,7 @@ class CMake(Source):
             if depth:
                 wrong.append(name.span)
                 i += 1
-                # What looks like the next command starts one: the closing parenthesis is missing.
+                # Text that looks like the next command is one: the closing parenthesis is missing.
                 while i < len(tokens) and not self._begins(tokens, i):
                     i += 1
                 continue

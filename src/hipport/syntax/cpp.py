@@ -224,8 +224,8 @@ class Cpp(CppText):
                 opens = code[following.start + 1 : following.end].split()[:2] == [b"define", *words[1:2]]
                 end = ends.get(span)
                 if opens and end is not None and code[end.end :].strip():
-                    # This is no header guard but the default of a macro, `#ifndef BLOCK`, `#define BLOCK 256`,
-                    # `#endif`. Text inside it is lost where the macro is given.
+                    # This is not a header guard but the default of a macro, `#ifndef BLOCK`, `#define BLOCK 256`,
+                    # `#endif`. An include inside it would be skipped where a build defines the macro.
                     opens = code[following.end : end.start].strip() == b""
                     closed = end
             if not opens:
@@ -233,7 +233,7 @@ class Cpp(CppText):
             point = span.end
         rest = code[point:]
         start = self._line_start(point + len(rest) - len(rest.lstrip()))
-        # The last line of a directive, with no other behind it. The last line may be empty.
+        # The last line of a directive, without another directive after it. The last line may be empty.
         spliced = self.directive(start) if start < point else None
         if (start == point and not first_on_line(code, start)) or code.count(b'"', 0, start) % 2:
             # Or the line is part of a raw string, and not code.
@@ -435,7 +435,7 @@ class Cpp(CppText):
         """An identifier replaced by an identifier, or a path by a path, gives the parser the same tree.
 
         So do includes that are removed line by line or inserted at the include point, and a qualified name in the place
-        of a name that an expression calls. Brackets of a launch that are joined were an error before. Text in the
+        of a name that an expression calls. Joining the brackets of a launch removes an error. Text in the
         condition of an `#if` is not part of the program's syntax, but a parser that was lost before it finds other
         errors behind it.
         """

@@ -9,7 +9,7 @@ any other. So hipport's forms are recognized by their text, and read as the cond
 
     #ifndef __HIPCC__ /* hipport */                                 (nothing)
 
-The first tells neither compiler from the other, whoever wrote it. A person could have written the others, so they have
+The first form treats both compilers alike, whoever wrote it. A person could have written the other forms, so they have
 a mark.
 """
 

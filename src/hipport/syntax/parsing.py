@@ -158,16 +158,14 @@ def _to_parse(source: Lexed) -> bytes:
     A comment is a node of its own to the grammar, beside arguments, operands and statements, and changes which errors
     it finds. To a compiler it is a blank.
 
-    Removed are pragmas between the head of a loop or an `if` and its body: the grammar would take the head for a
-    statement without a body. Removed are macros before the type of a declaration or a function: it would take the type
-    for the name; `typename` before `T::Scan(storage).Sum(x)`, `__restrict__` of a reference, and macros for pragmas
-    before a loop.
-    So are the directives around a part of a statement that ends in `else`.
-    A macro on a line of its own, `STEP(2)`, before `(void)f();` gets a semicolon: the grammar would read a call of its
-    result. Removed are specifiers such as `__align__(16)` and `_Pragma("unroll")`, and the `__device__` of a lambda,
-    which it does not know there. In `i < n >> 1` and `i < n && j > (k)`, which it would take for templates, `<` becomes
-    `>`: the operator is read from the text. A lone carriage return, which ends no line for the grammar, becomes a line
-    feed.
+    Pragmas between the head of a loop or an `if` and its body are removed: the grammar would take the head for a
+    statement without a body. Macros before the type of a declaration or a function are removed: it would take the type
+    for the name. `typename` before `T::Scan(storage).Sum(x)`, `__restrict__` of a reference, macros for pragmas before
+    a loop, and the directives around a part of a statement that ends in `else` are removed, too. A macro on a line of
+    its own, `STEP(2)`, before `(void)f();` gets a semicolon: the grammar would read a call of its result. Specifiers
+    such as `__align__(16)` and `_Pragma("unroll")`, and the `__device__` of a lambda, are removed, because it does not
+    know them there. In `i < n >> 1` and `i < n && j > (k)`, which it would take for templates, `<` becomes `>`: the
+    operator is read from the text. A lone carriage return, which ends no line for the grammar, becomes a line feed.
     """
     parted = {match.start(): Span(*match.span(1)) for match in _PRAGMAS_IN.finditer(source.code)}
     unended = [match.start("blank") for match in _UNENDED.finditer(source.code)] if b"void" in source.words else []
@@ -268,8 +266,8 @@ def _is_end(source: Lexed, last: int, ends: bytes) -> bool:
 def _around_parts(source: Lexed) -> Iterator[Span]:
     """Yield the directives around a part of a statement that ends in `else`.
 
-    Without them it is read as if the part were always there: the statement after it is then under a condition that it
-    may not have, and nothing is taken for unconditional that is not.
+    Without them it is read as if the part were always there: the statement after it then seems to be under a condition
+    that it may not have. Nothing conditional seems unconditional.
     """
     ends = {match.start("end") for match in _ELSE_OUTSIDE.finditer(source.code)} if b"endif" in source.words else set()
     opened: list[tuple[Span, bool]] = []
@@ -285,7 +283,7 @@ def _around_parts(source: Lexed) -> Iterator[Span]:
 
 
 def _unknown(source: Lexed) -> Iterator[Span]:
-    """Yield the words that the grammar does not know at their places."""
+    """Yield the words that the grammar does not accept where they stand."""
     code, words = source.code, source.words
     found: list[re.Match[bytes]] = []
     if b"typename" in words:
@@ -295,13 +293,13 @@ def _unknown(source: Lexed) -> Iterator[Span]:
     if b"PRAGMA" in code or b"UNROLL" in code:
         found += _PRAGMA.finditer(code)
     for match in found:
-        # Nothing but text is read in a directive, and one that ends in blanks would take the next line.
+        # The grammar reads a directive as plain text; one that ends in blanks would take in the next line.
         if source.directive(match.start("word")) is None:
             yield Span(*match.span("word"))
 
 
 def _specifiers(source: Lexed) -> Iterator[Span]:
-    """Yield the specifiers that the grammar does not know where they stand."""
+    """Yield the specifiers that the grammar does not accept where they stand."""
     code = source.code
     if not _SPACES.isdisjoint(source.words):
         yield from (Span(*match.span("space")) for match in _LAMBDA.finditer(code))

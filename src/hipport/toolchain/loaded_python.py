@@ -65,7 +65,7 @@ def _run(request: dict[str, Any]) -> int | None:
                 print(stopped.code, file=sys.stderr)
         except BaseException:
             traceback.print_exc()
-        # What the interpreter does at exit, except destroying the loaded modules.
+        # The steps of the interpreter at exit, except destroying the loaded modules.
         for last in (threading._shutdown, atexit._run_exitfuncs, sys.stdout.flush, sys.stderr.flush):  # type: ignore[attr-defined]
             try:
                 last()

@@ -98,7 +98,7 @@ class Driver:
         """The file with the cases. Raises BadCases if there is none."""
         file = (self.cases or self.root / "cases.py").resolve()
         if not file.is_file():
-            raise BadCases(f"{file} is {'no regular file' if os.path.lexists(file) else 'not there'}. {HOW}")
+            raise BadCases(f"{file} is {'not a regular file' if os.path.lexists(file) else 'not there'}. {HOW}")
         return file
 
     @property

@@ -82,7 +82,7 @@ class Measure:
         if ran.status < 0:
             text = f"signal {-ran.status}" + (f": {last.splitlines()[-1]}" if last else "")
             return CaseOutcome(name, "crash", text, ran.seconds, ran.faults)
-        # An original that fails its own check is no reference.
+        # An original that fails its own check is not a reference.
         trusted = self.first.status == 0
         outputs = [Output("exit status", "int", (), (_status(ran, self.first, trusted),))]
         for text in _texts_of(ran, self.first, side):
@@ -349,7 +349,7 @@ def spreads_of(
 ) -> Mapping[tuple[int, int], float]:
     """Return by how much numbers of the original differ in other orders of its threads.
 
-    If a difference exceeds the limit for numbers, or is in the surrounding text, the original is no reference, and
+    If a difference exceeds the limit for numbers, or is in the surrounding text, the original is not a reference, and
     the result is empty.
     """
     found: dict[tuple[int, int], float] = {}

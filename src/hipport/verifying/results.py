@@ -263,7 +263,7 @@ class Verified:
         return tuple(case for case, is_known in known.items() if not is_known)
 
     def why_no_measure(self, case: str) -> str:
-        """Return what the original of a case does, so that it is no reference."""
+        """Return why the original of a case is not a reference: what it does."""
         original = [each for configuration, each in self.outcomes(case) if configuration.side == "original"]
         if any(each.ended_badly for each in original):
             return "fails its own check"

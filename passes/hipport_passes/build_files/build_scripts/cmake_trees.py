@@ -22,7 +22,7 @@ _WORDS = _TABLE["words"]
 MENTIONS = re.compile(rf"{one_of(_WORDS['mentions'])}|\b{one_of(_WORDS['mentioned_alone'])}\b".encode(), re.IGNORECASE)
 #: Variables that hipport's own scripts set; they do not tell what the tree knew before.
 _OWN = re.compile(rb"\$\{HIP_OR_CUDA\}")
-# What a first run wrote for a library: `$<IF:$<BOOL:${USE_HIP}>,roc::hipblas,cublas>`.
+# The text that a first run wrote for a library: `$<IF:$<BOOL:${USE_HIP}>,roc::hipblas,cublas>`.
 _EITHER = re.compile(r"\$<IF:\$<BOOL:\$\{USE_HIP\}>,[^,<>]*,(?P<cuda>[^,<>]*)>")
 _HIP = re.compile(rf"(?<![A-Za-z0-9]){one_of(_WORDS['hip'])}(?![A-Za-z0-9])".encode())
 _PROJECT = re.compile(rb"^[ \t]*project[ \t]*\(", re.IGNORECASE | re.MULTILINE)
@@ -264,18 +264,19 @@ def _words(source: CMake, command: CMakeCommand) -> set[str]:
 
 
 class _Below:
-    """What the scripts below a folder say, ordered by what is asked of it: worked out once for all of them."""
+    """The facts from the scripts below a folder, ordered for look-up, and computed once for all scripts."""
 
     def __init__(self, scripts: Sequence[CMake], sources: Sequence[Cpp], home: PurePath) -> None:
         self.home = home
         self.all = [(each.path, each.fact(facts)) for each in scripts if each.path.is_relative_to(home)]
         #: Scripts that may be included anywhere.
         self.modules = [said for path, said in self.all if path.name != "CMakeLists.txt"]
-        #: By a folder, what is said in it, in or below it, and in or below it by what may not be included elsewhere.
+        #: By folder: the facts of all scripts in or below it, of its CMakeLists.txt, and of each CMakeLists.txt in or
+        #: below it.
         self.within: dict[PurePath, list[ScriptFacts]] = {}
         self.lists: dict[PurePath, ScriptFacts] = {}
         self.lists_within: dict[PurePath, list[ScriptFacts]] = {}
-        #: By the folder of a project, what its own scripts say.
+        #: By the folder of a project: the facts of its own scripts.
         self.of_project: dict[PurePath, list[ScriptFacts]] = {}
         self._sources = sources
         roots = {path.parent for path, said in self.all if said.projects}
@@ -340,7 +341,7 @@ class Tree:
     def __init__(self, source: CMake, project: Project) -> None:
         self.source = source
         there = project.by_path.get(source.path)
-        #: What is said of a text of this script that is not the project's, in place of what is said of the project's.
+        #: The facts of the project's text of this script, and those of the given text that replace them.
         self._instead: tuple[ScriptFacts, ScriptFacts] | None = None
         if isinstance(there, CMake) and there.fact(facts).projects == source.fact(facts).projects:
             self._scripts = project.fact(_Scripts)

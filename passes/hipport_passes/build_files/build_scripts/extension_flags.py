@@ -315,7 +315,7 @@ def _stray_abi(script: Script, groups: Sequence[FlagGroup]) -> Iterator[Said]:
 
 
 def _abi(script: Script, group: FlagGroup, tokens: Sequence[_Token]) -> Iterator[FlagChange]:
-    """Drop the macro for the ABI of the C++ library, unless its value is 0 or 1 or is asked of PyTorch."""
+    """Drop the macro for the ABI of the C++ library, unless its value is 0 or 1, or comes from PyTorch."""
     for i, token in enumerate(tokens):
         match = _ABI.fullmatch(token.text)
         if i and not match and tokens[i - 1].text == "-D" and (match := _ABI.fullmatch(f"-D{token.text}")):

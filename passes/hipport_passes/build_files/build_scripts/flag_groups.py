@@ -306,7 +306,7 @@ class _Following:
         self._group(lines[0], "appended", items, use, lines)
 
     def _run(self, line: cst.SimpleStatementLine, receiver: str) -> tuple[cst.SimpleStatementLine, ...]:
-        """Return the lines right around one that append to the same list, that one included; found once for all."""
+        """Return the adjacent lines that append to the same list, with the given one; computed once for all of them."""
         if line not in self._runs:
             body = list(getattr(self.script.parent[line], "body", ()))
             first = last = body.index(line)

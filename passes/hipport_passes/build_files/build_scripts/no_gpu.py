@@ -412,7 +412,7 @@ class _Trail:
 
     def __init__(self, script: Script) -> None:
         self.script = script
-        #: What was found from variables on, once for all questions: whether it decides, and needs a GPU.
+        #: The results for variables, shared by all questions: whether the value decides, and needs a GPU.
         self._known = script.from_variables
         self._passed: set[tuple[cst.CSTNode | None, str]] = set()
         self._is_of_variable = False
@@ -567,7 +567,8 @@ class _Trail:
                 if key in self._passed:
                     return
                 self._passed.add(key)
-                # What one variable leads to may lead back to it: only from a question on it is looked up.
+                # A variable may lead back to itself through others: a trail that starts at a variable follows the
+                # others itself, instead of asking for their results.
                 if self._is_of_variable and key not in self._known:
                     self._left += reads(script, key)
                     return

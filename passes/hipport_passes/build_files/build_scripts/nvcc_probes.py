@@ -14,7 +14,6 @@ from hipport_passes.build_files.build_scripts.script import NVCC, RUNS, Script
 from hipport_passes.build_files.build_scripts.script_edits import Said, either
 from hipport_passes.python.runtime.versions import ASSUMED, NVCC_SAID
 
-#: What builds extensions where they run, and what builds them for other machines, too.
 #: Functions that look for a command.
 SEARCHES = ("which", "find_executable")
 

@@ -31,7 +31,7 @@ class Script(Conditions):
         super().__init__(source)
         #: The names of the modules in the tree.
         self.modules: frozenset[str] = frozenset()
-        #: By a variable, whether what it has decides that kernels are built, and whether that needs a GPU.
+        #: By variable: whether its value decides that kernels are built, and whether that needs a GPU.
         self.from_variables: dict[tuple[cst.CSTNode | None, str], tuple[bool, bool]] = {}
 
     def key(self, node: cst.Subscript) -> str:

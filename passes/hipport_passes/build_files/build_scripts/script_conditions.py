@@ -76,7 +76,8 @@ class Conditions(ScriptNames):
         #: Conditions for CUDA only that are opened to ROCm, and the value they then have for both.
         self._opened: dict[cst.CSTNode, bool] = {}
         self._truths: dict[tuple[cst.CSTNode, bool], bool | None] = {}
-        #: How many conditions are being decided: what is found meanwhile may rest on an answer that is not final.
+        #: The number of conditions that are being decided: results found meanwhile may rest on an answer that is not
+        #: final.
         self._asking = 0
         self._turning: dict[cst.CSTNode, bool] = {}
         self._leaving: dict[cst.CSTNode, list[tuple[int, cst.BaseExpression]]] = {}
@@ -275,7 +276,7 @@ class Conditions(ScriptNames):
     def _left_before(self, block: cst.Module | cst.IndentedBlock) -> list[tuple[int, cst.BaseExpression]]:
         """Return where statements of a block leave it, and their conditions.
 
-        What follows `if IS_HIP: … return` is for those who did not return.
+        Code after `if IS_HIP: … return` runs only where that did not return.
         """
         if block not in self._leaving:
             self._leaving[block] = [
@@ -293,7 +294,7 @@ class Conditions(ScriptNames):
 
     def _allowed(self, node: cst.CSTNode) -> Runs:
         """Return in which builds the conditions around `node` let it be reached, within its function."""
-        # Nodes share what is around them, in a chain of `elif` nearly all of it.
+        # Nodes share the conditions around them; in a chain of `elif`, nearly all of these.
         way = []
         while node not in self._reached and node in self.parent:
             way.append(node)
@@ -331,7 +332,7 @@ class Conditions(ScriptNames):
         for each, places in uses.items():
             for user in dict.fromkeys(caller for _, caller in places if caller is not None):
                 called_by.setdefault(user, []).append(each)
-        # Callers were found after what they call.
+        # Callers were found after their callees.
         waiting = dict.fromkeys(uses)
         while waiting:
             each, _ = waiting.popitem()

@@ -135,7 +135,7 @@ def _same_branches(source: Cpp, project: Project, group: tuple[Conditional, ...]
 
 
 def _as_many_statements(source: Cpp, group: tuple[Conditional, ...]) -> bool:
-    """Return whether all branches have as many semicolons: what differs in that need not be read."""
+    """Return whether all branches have as many semicolons: branches that differ in that need not be read."""
     ends = source.fact(_semicolons)
     return len({len(_between(ends, Span(one.span.end, two.span.start))) for one, two in pairwise(group)}) == 1
 

@@ -156,7 +156,8 @@ def _divergence(
 ) -> Iterator[_Divergence]:
     if not condition.loop and condition.statement != loop:
         side = side_of(condition.statement, condition.taken, b"", 0, 0, False, False)
-        # A thread that skips the barrier in every iteration never waits there. The text tells; values take longer.
+        # A thread that skips the barrier in every iteration never waits there. The text shows that; an analysis of
+        # values takes longer.
         if not may_change(function, side, loop, kernels):
             return
     unless = ""

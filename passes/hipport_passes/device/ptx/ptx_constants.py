@@ -42,7 +42,7 @@ def evaluate(tokens: Sequence[bytes]) -> int:
     try:
         value = expression.conditional()
     except (IndexError, ZeroDivisionError, RecursionError) as error:
-        raise ValueError("no constant expression") from error
+        raise ValueError("not a constant expression") from error
     if expression.left:
         raise ValueError(expression.left[-1].decode())
     return value

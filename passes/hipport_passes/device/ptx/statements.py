@@ -186,7 +186,7 @@ class Template:
     """The text of an asm statement.
 
     Unknown parts, `{0}`, `{1}` … between NUL bytes, are in `holes`. `#parameter` in a macro is such a hole, and so is a
-    name that is no string of the program.
+    name that is not a string of the program.
     """
 
     text: bytes

@@ -25,9 +25,9 @@ A loop in which lanes progress only when flags of other lanes are set (`while (a
 and after which they set their own, is such a wait too. If a flag is for a warp, warps take turns; this is REVIEW: the
 second warp of a wavefront of 64 lanes may wait for the first, because warps with lower numbers start no later.
 
-Of all other loops, in functions, macros and recursions too, those are reported that a lane leaves only when memory
-changes which another lane of its wavefront may store to later. Waits for other blocks, for other wavefronts, and for
-the host are left alone.
+Any other loop, also in a function, a macro or a recursion, is reported if a lane leaves it only when memory changes
+that another lane of its wavefront may store to later. Waits for other blocks, for other wavefronts, and for the host
+are left alone.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ def _by_form(
             )
             # Uniformity is computed last, because it is expensive.
             if findings and kernels.one_thread(function, loop):
-                # A lock is no problem for one thread, because the thread that takes it releases it.
+                # A lock that one thread takes is harmless, because the same thread releases it.
                 alone, findings = all(each.kind in ("lock", "loop") for each in findings), []
             else:
                 alone = False

@@ -176,7 +176,7 @@ def takes(function: Function, tries: bool) -> bool:
 
 
 def _method_of(function: Function, call: Node) -> bytes:
-    """Return the code of the object whose method is called, without white space; empty if it is no method."""
+    """Return the code of the object whose method is called, without white space; empty if it is not a method."""
     called = call.child_by_field_name("function")
     node = called.child_by_field_name("argument") if called is not None and called.type == "field_expression" else None
     return b"".join(function.text(node).split()) if node is not None else b""

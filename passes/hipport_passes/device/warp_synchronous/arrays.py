@@ -145,7 +145,7 @@ def _is_volatile(text: bytes, name: bytes) -> bool:
 def concerned(source: Cpp, project: Project) -> bool:
     """Return whether functions of the file may have shared arrays; a quick test before it is parsed.
 
-    The file names a shared array, or a function of it that is no kernel has a subscript and may receive one.
+    The file names a shared array, or one of its functions that is not a kernel has a subscript and may receive one.
     """
     words = source.words
     if b"__shared__" in words or b"volatile" in words or source.matched(_FROM_TEMPLATE):

@@ -268,7 +268,7 @@ class Steps:
                 access = None if stored_to else self.access(current)
                 if access is not None:
                     found.append(access)
-                # Its indices are loaded. `a[i]` in `a[i][j]` is no separate access, `p[i]` in `s[p[i]]` is.
+                # Its indices are loaded. `a[i]` in `a[i][j]` is not a separate access; `p[i]` in `s[p[i]]` is.
                 while current is not None and current.type == "subscript_expression":
                     given = current.child_by_field_name("indices")
                     stack += [(child, False) for child in (given.named_children if given is not None else ())]

@@ -152,7 +152,7 @@ def _comes_to(source: Cpp, logical: Logical, number: _Number) -> bool | None:
 
 
 def on_device(definition: NamedDefinition) -> bool:
-    """Say whether it is a function of the device's."""
+    """Say whether it is a device function."""
     return (
         definition.function is not None and re.search(rb"__(?:device|global)__", definition.function.head) is not None
     )

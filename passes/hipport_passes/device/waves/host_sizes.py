@@ -17,16 +17,16 @@ from hipport_passes.device.waves.branches import on_device
 from hipport_passes.device.waves.marks import Mark, may_be_native, native_marks, own_names
 from hipport_passes.device.waves.sizes import named_as_warp
 
-#: In front of the wavefront's size, and behind it, where it is calculated with.
+#: The text before and after the wavefront's size where code calculates with it.
 _BEFORE, _BEHIND = re.compile(rb"(?:[/%*]|-=|\+=)\s*\Z"), re.compile(rb"\s*(?:[/*%-]|>>)")
 _SIZE = b"warpSize"
-#: A named number in such a place of the host's.
+#: A named number in such a calculation of host code.
 _BY_NAME = re.compile(rb"[/%*]\s*(?P<name>[A-Za-z_][\w:]*)\b(?!\s*[(<])")
 _LANES = 32
 
 
 class HostSize(NamedTuple):
-    """A number of the host's, or the wavefront's size in a kernel whose blocks are smaller; and the other's place."""
+    """A number in host code, or the wavefront's size in a kernel with smaller blocks; and what contradicts it."""
 
     place: Mark
     native: Mark
@@ -34,7 +34,7 @@ class HostSize(NamedTuple):
 
 
 def of_hosts(source: Cpp, project: Project) -> Iterator[HostSize]:
-    """Yield what the file's host code counts by 32 for kernels of wavefronts, and its kernels in blocks of 32."""
+    """Yield where the file's host code counts by 32 for kernels of wavefronts, and such kernels with blocks of 32."""
     component = project.component(source)
     kernels = component.fact(_kernels)
     if not kernels:
@@ -58,7 +58,7 @@ def _threads(block: BlockShape) -> int | None:
 
 
 def _by_32(user: NamedDefinition, component: Component) -> Iterator[Span]:
-    """Yield the numbers of lanes in a function of the host's that are 32 on each GPU."""
+    """Yield the numbers of lanes in a host function that are 32 on each GPU."""
     sizes = component.fact(WaveSizes)
     for match in user.matches(_BY_NAME):
         name = match["name"]
@@ -69,7 +69,7 @@ def _by_32(user: NamedDefinition, component: Component) -> Iterator[Span]:
 
 
 def _kernels(component: Component) -> dict[NamedDefinition, Mark]:
-    """Return the kernels that calculate with the wavefront's size, or use what does, and where."""
+    """Return the kernels that calculate with the wavefront's size, directly or through others, with the place."""
     files = [each for each in component if isinstance(each, Cpp)]
     if not any(each.fact(may_be_native) and _SIZE in each.words for each in files):
         return {}

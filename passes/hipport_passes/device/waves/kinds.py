@@ -39,7 +39,7 @@ _NARROW = re.compile(rb"\s*(?:0[xX][fF]{1,8}[uU]?|~\s*0[uU]?|-1|\(\s*unsigned\s*
 
 
 def not_on_device(source: Cpp) -> tuple[Span, ...]:
-    """Return the code that HIP compiles for the host only: under a condition that excludes device code."""
+    """Return the code that HIP compiles only for the host: under a condition that excludes device code."""
     return tuple(
         sorted(
             Span(part.span.end, following.span.start)

@@ -27,7 +27,7 @@ WAVE_FUNCTION = re.compile(
     rb"\bwarpSize\b|\b__AMDGCN_WAVEFRONT_SIZE(?:__)?\b|"
     # Moves of values from one half to the other, wave_shl to row_bcast31.
     rb"\b__builtin_amdgcn_(?:mov|update)_dpp\s*\([^;]*?,\s*0x1(?:3[048cC]|4[23])\b|"
-    # As many lanes as the wavefront has, unless it is said, or 64.
+    # These act on the whole wavefront by default, or on 64 lanes.
     rb"\b" + _LIBRARIES + rb"\s*::\s*[Ww]arp(?:_?[A-Za-z]\w*)\s*<(?:[^;{}<>,]*|[^;{}<>]*,\s*64\s*)>"
 )
 #: PyTorch's functions for both compilers. CUB's namespace has some of the names, too.
@@ -146,7 +146,7 @@ def _counts(source: Cpp) -> tuple[int, ...]:
 
 
 def _by_64(definition: NamedDefinition, component: Component) -> Iterator[Mark]:
-    """Yield where a branch for HIP counts threads by a number that is written there and means 64."""
+    """Yield where a branch for HIP counts threads by a literal number for 64 lanes."""
     source = definition.source
     for match in definition.matches(COUNTED):
         said = match["size"] or match["mask"] or match["shift"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The size of warps that PyTorch tells: `C10_WARP_SIZE`, `at::cuda::warp_size()`. On ROCm it is the wavefront's."""
+"""PyTorch's warp size: `C10_WARP_SIZE`, `at::cuda::warp_size()`. On ROCm it is the wavefront's size."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from hipport_passes.device.waves.branches import Logical
 from hipport_passes.device.waves.sizes import HELPERS, MASKED
 
 _MASKED_NAMES = LibraryNames(MASKED)
-#: The wavefront's size, as PyTorch tells it; and what of PyTorch's works on the whole wavefront.
+#: PyTorch's names for the wavefront's size.
 _C10_WARP_SIZE, _CALLED, _SPACE = b"C10_WARP_SIZE", b"warp_size", b"at::cuda"
 PYTORCH_SIZES = (_C10_WARP_SIZE, _CALLED)
 _NAMES = {b"n": _C10_WARP_SIZE, b"c": _CALLED, b"s": _SPACE}
@@ -31,7 +31,7 @@ _OPENED = re.compile(
     rb"\busing\s+(?:namespace\s+(?:::)?%(s)b|(?:::)?%(s)b::%(c)b)\s*;|"
     rb"\bnamespace\s+(\w+)\s*=\s*(?:::)?%(s)b\s*;" % _NAMES
 )
-#: A function of that name that a program declares itself, and words that may stand in front of a call.
+#: A program's own function of that name, and words that may stand in front of a call.
 _OWN = re.compile(rb"\b(?!return\b|else\b)\w+\s+%(c)b\s*\(\s*(?:void)?\s*\)" % _NAMES)
 _BEFORE_CALLS = (b"", b"return", b"else", b"case")
 # CUB's functions of such names are for 32 lanes.
@@ -40,7 +40,7 @@ _OF_WAVEFRONT = re.compile(rb"\b(?:" + _WAVEFRONTS.pattern + rb")\b")
 
 
 def of_pytorch(source: Cpp, project: Project) -> Iterator[Finding]:
-    """Yield findings of warp sizes of PyTorch's that come to intrinsics of 32 lanes."""
+    """Yield a finding for each warp size of PyTorch's that reaches intrinsics of 32 lanes."""
     if source.words.isdisjoint(PYTORCH_SIZES):
         return
     if not project.union_over(source, _of_wavefronts) and any(
@@ -88,7 +88,7 @@ def _logical(source: Cpp, project: Project, match: re.Match[bytes], span: Span) 
 
 
 def _asked_for_both(source: Cpp, project: Project) -> Iterator[Finding]:
-    """Find the host's question for the wavefront's size where it comes to code of 32 lanes, too, or only to that."""
+    """Find host calls that return the wavefront's size, if the size reaches code of 32 lanes, alone or with other."""
     component = project.component(source)
     logical = component.fact(Logical)
     both: list[Span] = []
@@ -120,7 +120,7 @@ def _asked_for_both(source: Cpp, project: Project) -> Iterator[Finding]:
 
 
 def _of_pytorch(source: Cpp, match: re.Match[bytes]) -> bool:
-    """Say whether a call of `warp_size` is of PyTorch's function, by the namespace that it names, or is in."""
+    """Say whether a call of `warp_size` is one of PyTorch's function, by its namespace or the one around it."""
     space = match["space"] or b""
     if space == _SPACE:
         return True
@@ -134,7 +134,7 @@ def _of_pytorch(source: Cpp, match: re.Match[bytes]) -> bool:
 
 
 def _defines(source: Cpp, offset: int) -> bool:
-    """Say whether a directive defines or tests the name at `offset`, rather than uses its value."""
+    """Say whether a directive defines or tests the name at `offset`, and does not use its value."""
     directive = source.directive(offset)
     return directive is not None and not re.match(
         rb"#[ \t]*define[ \t]+\w+(?:\([^()]*\))?\s", source.code[directive.start : offset]
@@ -142,7 +142,7 @@ def _defines(source: Cpp, offset: int) -> bool:
 
 
 def _of_wavefronts(source: Cpp) -> frozenset[bytes]:
-    """Return the file's uses of warps that are the wavefront: PyTorch's functions, kernels of native warps."""
+    """Return the file's uses of whole wavefronts as warps: PyTorch's functions, and kernels on native wavefronts."""
     native = frozenset((b"native",) if b"hipport::native" in source.code else ())
     if not source.matched(_WAVEFRONTS):
         return native

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sizes that are another on AMD than for CUDA where code of 32 lanes counts by them, whatever they are made of.
+"""Report sizes that differ between AMD and CUDA where code of 32 lanes counts by them, however they are computed.
 
     #ifdef USE_ROCM
     constexpr int kLogWarp = 6;
@@ -9,9 +9,9 @@
     lane = threadIdx.x & ((1 << kLogWarp) - 1);  // 31 for CUDA, 63 for AMD
 
 Such code takes remainders, quotients and bits of a thread's number, moves values by a distance, compares lanes, and
-makes tiles. What it counts by is asked of `hipport.analysis.wave_sizes`. Where that is 32 lanes for CUDA, and 64 on a
-GPU with wavefronts of 64, intrinsics of 32 lanes do not go together with it: the definition that makes the difference
-gets CUDA's value, for review, or is for a person where functions of wavefronts use it, too.
+makes tiles. `hipport.analysis.wave_sizes` computes the number that it counts by. If that is 32 lanes for CUDA, and 64
+on a GPU with wavefronts of 64, it contradicts intrinsics of 32 lanes. The definition that makes the difference then
+gets CUDA's value, for review; it is left to a person if functions of wavefronts use it, too.
 """
 
 from __future__ import annotations
@@ -34,38 +34,38 @@ from hipport_passes.device.waves.marks import BY_VARIABLE, COUNTED, TILES, is_th
 from hipport_passes.device.waves.pytorch_sizes import PYTORCH_SIZES
 from hipport_passes.device.waves.sizes import named_as_warp
 
-#: What a size is for CUDA and on GPUs with 64 lanes, by what it is: lanes, half of them, the last lane, or its bits.
+#: The value of a size for CUDA and on GPUs with 64 lanes: of lanes, half of them, the last lane, and its bits.
 _LANES, _HALF, _LAST, _BITS = (32, 64), (16, 32), (31, 63), (5, 6)
 _PAIRS = frozenset((_LANES, _HALF, _LAST, _BITS))
 _OF_PYTORCH = re.compile(b"|".join(PYTORCH_SIZES))
 _BRACKET = re.compile(rb"\w*\s*(?=\()")
-#: What a distance is set to, and how far it goes: `d = kLanes / 2`, `d < kLanes`.
+#: The first value of a distance, and its bound: `d = kLanes / 2`, `d < kLanes`.
 _SET = re.compile(rb"\b(?P<name>\w+)\s*(?:=(?!=)|(?P<below><(?![<=]))|<=)(?P<value>(?:[^;,{}=<>]|<<|>>)+)(?=[;,])")
-#: `i < kSteps`, where lanes are moved by `1 << i`.
+#: `i` of `i < kSteps`, where values move by `1 << i` lanes.
 _STEPS = re.compile(rb"\b1[uU]?\s*<<\s*(?P<step>\w+)")
 _COMPARED = re.compile(
     rb"\b(?P<what>\w+(?:\s*[+-]\s*\w+)?)\s*(?:(?:[=!]=|>)\s*(?P<last>[\w:]+(?:\s*-\s*1)?|\([^()]*\))|"
     rb"(?:<|>=)\s*(?P<size>[\w:]+|\([^()]*\)))(?=\s*(?:[);?]|&&|\|\|))"
 )
-#: `i &= kLanes - 1;`, of a variable that a thread's number was given to.
+#: `i &= kLanes - 1;`, for a variable that holds a thread's number.
 _CHANGED = re.compile(rb"(?<=[\w \t])(?:&=(?P<mask>[^;]+)|[%/]=(?P<size>[^;]+)|>>=(?P<shift>[^;]+));")
-#: Threads of a block in its first direction, where it has another: `dim3 block(kLanes, 4)`.
+#: The threads of a block in its first dimension, if it has another one: `dim3 block(kLanes, 4)`.
 _BLOCK = re.compile(rb"\b" + SHAPE + rb"\b\s*(?:\w+\s*)?[({](?P<x>(?:[^(){},;]|\([^(){},;]*\))+),")
 _NUMBER = re.compile(rb"[\d\s<>+*/()uU-]+")
 _WORD = re.compile(rb"[A-Za-z_]\w*")
 
 
 class _Role(NamedTuple):
-    """An expression that counts lanes, and what it is if these are 32 for CUDA and 64 on AMD."""
+    """An expression that counts lanes, and its values if these are 32 for CUDA and 64 on AMD."""
 
     span: Span
     pair: tuple[int, int]
-    #: Whether nothing else than lanes may be meant, whatever it is called.
+    #: Whether only lanes can be meant, whatever its name is.
     sure: bool = False
 
 
 class _Met(NamedTuple):
-    """A definition that makes a difference, if that is seen; the expression that counts lanes by it, and in what."""
+    """The definition that makes the difference, `base`, if it is known; the expression that counts by it; its user."""
 
     size: Size
     base: Origin | None
@@ -78,7 +78,7 @@ class _Met(NamedTuple):
         return self.base.source if self.base is not None else self.user.source
 
     def where(self, reader: PurePath | None) -> str:
-        """Say who counts lanes by what, and on which line; of which file, if that is not the reader's."""
+        """Say which code counts lanes by which expression, and on which line; with the file if it is not `reader`."""
         source = self.user.source
         counted = b" ".join(source.code[self.role.start : self.role.end].split()).decode("utf-8", "replace")
         line = source.first.position(source.origin(self.role).start)[0]
@@ -128,7 +128,7 @@ def _finding(met: _Met, component: Component) -> Finding:
 
 
 def _meetings(component: Component) -> tuple[_Met, ...]:
-    """Return where code of 32 lanes counts by what is 64 lanes on AMD, one for each definition."""
+    """Return a place for each definition by which code of 32 lanes counts 64 lanes on AMD."""
     files = [each for each in component if isinstance(each, Cpp)]
     if not any(each.hip_only or any(each.by_waves) for each in files):
         return ()
@@ -144,7 +144,7 @@ def _meetings(component: Component) -> tuple[_Met, ...]:
 
 
 def counted_by(component: Component, name: bytes, cuda: int, wave: int) -> str:
-    """Say who counts 32 lanes by a name, and where, if a build defines it: as one number for CUDA, another for AMD."""
+    """Say which code of 32 lanes counts by a name, if a build defines it as one number for CUDA and another for AMD."""
     logical = component.fact(Logical)
     if not logical.having or (cuda, wave) not in _PAIRS:
         return ""
@@ -154,10 +154,10 @@ def counted_by(component: Component, name: bytes, cuda: int, wave: int) -> str:
 
 
 def _counting(component: Component) -> tuple[tuple[NamedDefinition, tuple[_Role, ...]], ...]:
-    """Return what uses intrinsics of 32 lanes, or has them, and the expressions by which it counts lanes."""
+    """Return the definitions that contain or reach intrinsics of 32 lanes, and the expressions by which they count."""
     logical = component.fact(Logical)
     mentions = logical.mentions
-    # What no function uses that reaches such intrinsics need not be read.
+    # Only definitions that a function with such intrinsics may use are read.
     reaching = [each for each in mentions.definitions if each.function is not None and logical.reached_from(each)]
     used = frozenset(mentions.reached_from_any(reaching))
     found = []
@@ -169,7 +169,7 @@ def _counting(component: Component) -> tuple[tuple[NamedDefinition, tuple[_Role,
 
 
 def _by_roles(component: Component, sizes: WaveSizes, without: WaveSizes | None = None) -> Iterator[_Met]:
-    """Yield the expressions that are other numbers of lanes for AMD, and are not so by what is known `without`."""
+    """Yield the expressions with another number of lanes on AMD, except those that `without` explains already."""
     having = component.fact(Logical).having
     for user, roles in component.fact(_counting):
         for role in roles:
@@ -177,7 +177,7 @@ def _by_roles(component: Component, sizes: WaveSizes, without: WaveSizes | None 
             for size in sizes.of(user.source, text, role.span.start):
                 if size.pair != role.pair or not (role.sure or user in having or _named(user, text, size)):
                     continue
-                # PyTorch's sizes are looked at by themselves.
+                # Module pytorch_sizes handles PyTorch's sizes.
                 if any(_OF_PYTORCH.search(each) for each in (text, *(origin.text for origin in size.way))):
                     continue
                 before = without.of(user.source, text, role.span.start) if without is not None else ()
@@ -186,7 +186,7 @@ def _by_roles(component: Component, sizes: WaveSizes, without: WaveSizes | None 
 
 
 def _by_words(logical: Logical, sizes: WaveSizes) -> Iterator[_Met]:
-    """Yield the constants of 64 lanes, 32 for CUDA, that functions with intrinsics say, whatever they do with them."""
+    """Yield the constants of 64 lanes, 32 for CUDA, that functions with intrinsics mention, whatever their use is."""
     constants = {
         name: origin
         for name, found in sizes.definitions.items()
@@ -212,12 +212,12 @@ def _by_words(logical: Logical, sizes: WaveSizes) -> Iterator[_Met]:
 
 
 def _named(user: NamedDefinition, text: bytes, size: Size) -> bool:
-    """Whether a number is called what numbers of lanes are called: 64 may be of a tile, or of a vector, as well."""
+    """Whether a number has a usual name for numbers of lanes: 64 may also be the size of a tile or a vector."""
     return any(map(named_as_warp, (text, *user.names, *(each.name for each in size.way))))
 
 
 def _is_asked(source: Cpp, role: _Role) -> bool:
-    """Whether HIP and CUDA both see a place, and it may be another size for one of them: a plain number is not."""
+    """Whether HIP and CUDA both see a place, and its size may differ between them: that of a literal does not."""
     return (
         worlds(source, role.span.start) >= {World.CUDA, World.WAVE64}
         and _WORD.search(source.code, role.span.start, role.span.end) is not None
@@ -225,7 +225,7 @@ def _is_asked(source: Cpp, role: _Role) -> bool:
 
 
 def _base(size: Size, sizes: WaveSizes) -> Origin | None:
-    """Return the last definition, or argument, on the way that is another number of lanes for AMD."""
+    """Return the last definition, or argument, on the way that has another number of lanes for AMD."""
     for origin in reversed(size.way):
         if sizes.of_definition(origin).pair in _PAIRS or sizes.of_origin(origin).pair in _PAIRS:
             return origin
@@ -254,7 +254,7 @@ def _roles(user: NamedDefinition) -> Iterator[_Role]:
 
 
 def _moves(user: NamedDefinition) -> Iterator[_Role]:
-    """Yield the distances and widths of shuffles, and what variables for them are set to, or go up to."""
+    """Yield the distances and widths of shuffles, and the first values and bounds of their variables."""
     source = user.source
     moved: set[bytes] = set()
     steps: set[bytes] = set()

@@ -246,7 +246,7 @@ class Widening(Arithmetic):
         if left is None or right is None or sign is None:
             return
         if sign.type == "+=" and self.flow.number(self.function, right) == 32 and left.type == "identifier":
-            # A step over the work of a warp's lanes. What varies is not certainly numbered by lane.
+            # A step over the work of a warp's lanes. A varying value is not certainly numbered by lane.
             if self.agreed(left) < BLOCK:
                 if self.of_a_lane(left, threads=True):
                     self.settle(right, SIZE)

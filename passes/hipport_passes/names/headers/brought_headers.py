@@ -61,7 +61,7 @@ def brought(source: Cpp, project: Project, brings: tuple[str, ...] = ()) -> Iter
             continue
         if last is None and not each.on_host and not brings:
             continue
-        # What the other header brings always must not be there under a condition only.
+        # A header that the other one always includes must not be included under a condition only.
         if each.on_host:
             which = Which.ALWAYS
         elif always and any(not within(use.start(), source.conditional) for use in each.names.finditer(source.code)):
@@ -77,7 +77,7 @@ def brought(source: Cpp, project: Project, brings: tuple[str, ...] = ()) -> Iter
 
 
 def _under_conditions(source: Cpp, includes: Iterable[Include]) -> Iterator[Include]:
-    """Yield the includes that a compilation for HIP may see; what is put behind one is under its condition."""
+    """Yield the includes that a compilation for HIP may see; a line after one is under its condition."""
     return (each for each in includes if not source.ported(each.directive.start))
 
 

@@ -23,7 +23,7 @@ from hipport_passes.python.runtime.capability_unfollowed import unfollowed
 from hipport_passes.python.runtime.capability_values import Capability
 from hipport_passes.python.runtime.program import PythonProgram, finding
 
-#: What a build script has, where what stops it is about what is compiled.
+#: Words of build scripts: a test that stops such a script is about what is compiled.
 _BUILDS = re.compile(rf"\b{one_of(WORDS['builds'])}\b".encode())
 
 
@@ -191,7 +191,7 @@ class _Conditions:
         wrong = looked_up(self.reader, node)
         if not wrong or not program.runs(node).both:
             return None
-        # What is missing is expected there; what is there by accident is not missing.
+        # The program expects a missing entry there; an entry that is found by accident is another matter.
         if wrong != BY_ACCIDENT and program.copes(node, "KeyError|IndexError|LookupError"):
             return None
         message = (

@@ -35,7 +35,7 @@ def choices(program: PythonProgram, reader: Reader, decided: Mapping[cst.CSTNode
             continue
         for numbers in choices:
             first, second = (_number(reader, each) for each in numbers)
-            # 1 and 0 are an answer, not a size.
+            # 1 and 0 are truth values, not sizes.
             if first is None or second is None or first == second or {first, second} <= {0, 1}:
                 continue
             capability, older = asked
@@ -59,7 +59,7 @@ def _reckoned(
     node: cst.BinaryOperation | cst.Subscript,
     decided: Mapping[cst.CSTNode, bool],
 ) -> Iterator[Finding]:
-    """Yield what reckons a number with the answer to a condition: `64 << (major >= 8)`, `[1, 2, 4][a + b]`."""
+    """Yield numbers computed from the result of a condition: `64 << (major >= 8)`, `[1, 2, 4][a + b]`."""
     above = program.parent[node]
     while isinstance(above, cst.SubscriptElement | cst.Index):
         above = program.parent[above]

@@ -22,7 +22,7 @@ from hipport_passes.python.runtime.elsewhere import Known
 from hipport_passes.python.runtime.origins import EACH, origins
 from hipport_passes.python.runtime.program import PythonProgram
 
-# What makes of "9.0" what compares by its parts.
+# Makes a version of "9.0", which is compared part by part.
 _RELEASE = re.compile(r"(?:\w+\.)*(?:(?:Loose|Strict)?Version|version\.parse|parse_version|parse)")
 
 

@@ -42,12 +42,12 @@ _CAPABILITY = re.compile(
     r"(?:_(?:int|num|number|str|name))?"
 )
 _OF_HOPPER = re.compile(r"\((?:9|1[0-2]), \d\)|(?:9|1[0-2])\d0?|(?:9|1[0-2])(?:\.\d)?")
-#: Names that mean something where a capability is given, or asked for.
+#: Names with a meaning where a capability is passed on or tested.
 WORDS = load(Path(__file__).with_suffix(".toml"))["words"]
 _NAMED_SM = re.compile(rf"{one_of(WORDS['archs'])}_?(?:9|1[0-2])\d[af]?")
-# Where a number comes from that is no GPU's.
+# Sources of a number that is not a GPU's.
 _OF_PROGRAM = re.compile(rf"\b{one_of(WORDS['of_program'])}\b")
-#: Functions that decide nothing by what they are given.
+#: Functions that do not decide by their arguments.
 HARMLESS = re.compile(rf"(?i)_*{one_of(WORDS['harmless'])}")
 _HOPPER: Capability = (9, 0)
 _NAMING = (cst.Equal, cst.Is, cst.In)
@@ -135,7 +135,7 @@ class Reader(CapabilityKinds):
         return holds
 
     def is_understood(self, node: cst.Comparison | cst.Call) -> bool:
-        """Say whether a comparison is one with a capability of which the answer is known for each GPU."""
+        """Say whether a comparison is with a capability and its result is known for each GPU."""
         return self._holds(node) is not None
 
     def _holds_for_results(
@@ -151,7 +151,7 @@ class Reader(CapabilityKinds):
             return all(SIGNS[each](values[i][capability], values[i + 1][capability]) for i, each in enumerate(signs))
 
         try:
-            # What is the same on each GPU compares GPUs with each other.
+            # A result that is the same for each GPU comes from comparing GPUs with each other.
             return holds if len({holds(each) for each in EVERY}) > 1 else None
         except TypeError:
             return None
@@ -182,9 +182,7 @@ class Reader(CapabilityKinds):
         return of.signs if of is not None else (cst.Equal,)
 
     def handed_on(self, call: cst.Call) -> str:
-        """Return the function with unknown code that receives a capability and a constant from Hopper on; empty if none
-        does.
-        """
+        """Return the unseen function that receives a capability and a constant from Hopper on; empty if none does."""
         given = [each.value for each in call.args]
         if len(given) < 2 or self.compared(call) is not None:
             return ""
@@ -227,7 +225,7 @@ class Reader(CapabilityKinds):
         return False
 
     def _has_no_number(self, node: cst.BaseExpression) -> bool:
-        """Return whether the known values are no literal numbers or texts, and none is from the environment."""
+        """Return whether no known value is a literal number or text, or comes from the environment."""
         found = [value for value, _ in self.origins.of(node)]
         if isinstance(node, cst.Attribute):
             found += self.origins.attributes(node.attr.value)

@@ -10,7 +10,7 @@ from hipport_passes.python.runtime.capability_reader import Reader
 from hipport_passes.python.runtime.capability_values import AMD, value_of
 
 _MISSING = "which is missing here"
-#: What is said where some AMD GPU finds what is for one of NVIDIA's.
+#: The message if some AMD GPU finds an entry for one of NVIDIA's.
 BY_ACCIDENT = "which some AMD GPU has by accident"
 _NO_VALUE = "for which this returns the default {}"
 _NOT_SEEN = "which a table of another module may lack"
@@ -42,7 +42,7 @@ def looked_up(reader: Reader, node: cst.Subscript | cst.Call) -> str:
         return BY_ACCIDENT
     if default is None:
         return _MISSING
-    # Another default than 0 is what the author gives GPUs that he does not know.
+    # A default other than 0 is the author's choice for unknown GPUs.
     return _NO_VALUE.format(reader.program.code(default)) if reader.constant_at(default) == 0 else ""
 
 

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which expressions of a file have something of a compute capability in them, however that came there.
+"""Find the expressions of a file whose values are derived from a compute capability, in whatever way.
 
-How a value is made of a capability is known for what `capability_reader` reads. Here it is only told that it is:
-through loops, comprehensions, lambdas, lists that are filled, tables that values are put into, and functions that pass
-on what they are given.
+`capability_reader` knows how a value is made from a capability. This module only says that it is: values are followed
+through loops, comprehensions, lambdas, lists and tables that are filled, and functions that pass on their arguments.
 """
 
 from __future__ import annotations
@@ -24,20 +23,21 @@ _ASKS = "cuda.get_device_capability"
 _ARCH_LIST = "TORCH_CUDA_ARCH_LIST"
 _FILLS = ("add", "update", "setdefault", "appendleft", "put")
 _PARTS = re.compile(rf"\b{one_of(WORDS['parts'])}\b")
-# Values in values: no program has more by hand.
+# The depth of values in values; handwritten programs stay below it.
 _DEEPEST = 24
 
 
 class Traces:
-    """The expressions that a compute capability comes to; with `of_build` the architectures that a build is told."""
+    """The expressions derived from a compute capability or, with `of_build`, from a build's list of architectures."""
 
     def __init__(self, program: PythonProgram, reader: Reader, *, of_build: bool = False) -> None:
         self.program, self.reader, self.of_build = program, reader, of_build
         self._found: dict[cst.CSTNode, bool] = {}
         self._names: dict[tuple[cst.CSTNode | None, str], bool] = {}
-        #: What is put into tables and lists: `caps[i] = …`, `caps.add(…)`, by the table and the key, if one is written.
+        #: The values put into tables and lists, `caps[i] = …`, `caps.add(…)`, by table, each with its key if it is
+        #: literal.
         self._put: dict[str, list[tuple[str, cst.BaseExpression]]] = {}
-        #: What is gone through, or taken apart, by the names that are given to it.
+        #: The values that a loop iterates over, or that are unpacked, by the names that receive their items.
         self._unpacked: dict[tuple[cst.CSTNode | None, str], list[cst.BaseExpression]] = {}
         for node in program.nodes:
             match node:
@@ -71,16 +71,16 @@ class Traces:
                 self._unpacked.setdefault((self.program.function(node), each.value), []).append(value)
 
     def touches(self, node: cst.BaseExpression, depth: int = 0) -> bool:
-        """Say whether something of a capability is in the value of an expression."""
+        """Say whether the value of an expression is derived from a capability."""
         if depth > _DEEPEST:
             return False
         if node not in self._found:
-            self._found[node] = False  # what leads back to itself is nothing
+            self._found[node] = False  # the answer for a cycle
             self._found[node] = self._is_source(node) or self._touches(node, depth + 1)
         return self._found[node]
 
     def gone_through(self, name: cst.Name) -> list[cst.BaseExpression]:
-        """Return what a loop, or an assignment to several names, takes `name` from."""
+        """Return the values from which a loop, or an assignment to several names, takes `name`."""
         return self._unpacked.get((self.program.function(name), name.value), [])
 
     def _is_source(self, node: cst.BaseExpression) -> bool:
@@ -160,7 +160,7 @@ class Traces:
         return self._any([*taken_apart, *added, *put], depth)
 
     def _given(self, function: cst.Lambda) -> Iterator[cst.BaseExpression]:
-        """Yield what a lambda may be given: by the call that it is an argument of, or that calls it."""
+        """Yield the possible arguments of a lambda: those of the call that receives it, or that calls it."""
         above = self.program.parent[function]
         call = self.program.parent[above] if isinstance(above, cst.Arg) else above
         for each in call.args if isinstance(call, cst.Call) else ():
@@ -193,7 +193,7 @@ class Traces:
         return passes_on and not is_parameter and self._any(given, depth)
 
     def _yielded(self, name: str) -> list[cst.BaseExpression]:
-        """Return what a generator of the file yields."""
+        """Return the values that a generator of the file yields."""
         function = self.program.functions.get(name)
         if function is None or b"yield" not in self.program.source.text:
             return []
@@ -216,7 +216,7 @@ class Traces:
 
 
 def _made_of(node: cst.BaseExpression) -> list[cst.BaseExpression]:
-    """Return the parts of an expression that its value is made of, where it is no name, call or table."""
+    """Return the parts of an expression from which its value is made, unless it is a name, a call or a table."""
     match node:
         case cst.Tuple(elements=elements) | cst.List(elements=elements) | cst.Set(elements=elements):
             return [each.value for each in elements]

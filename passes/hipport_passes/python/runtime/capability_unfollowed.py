@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Decisions by a compute capability that could not be followed to an answer: they are said, so that none is silent."""
+"""Report decisions by a compute capability whose result on ROCm is unknown, so that none goes unnoticed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from hipport_passes.python.runtime.program import PythonProgram, finding
 _HOPPER = re.compile(
     rf"(?i)(?:{one_of(WORDS['archs'])}_?)?(?:9|1[0-2])\.?\d?0?[af]?(?:\+ptx)?|{one_of(WORDS['generations'])}"
 )
-#: What tells by a number whether a GPU has a capability, in packages that are not looked into.
+#: Functions of packages, whose code is not read, that say by a number whether a GPU has a capability.
 _HAS = re.compile(one_of(WORDS["tells"]))
 # Code that compares with Hopper or later: `>= 9`, `== (9, 0)`, `in (90, 100)`.
 _EVALUATED = re.compile(r"(?:[<>=!]=|[<>]|\bin\b)\s*[(\[]?\s*['\"]?(?:sm_?)?(?:9|1[0-2])(?:\d0?|\.\d)?\b")
@@ -36,12 +36,12 @@ _BUILT_FOR = (
 
 
 def unfollowed(program: PythonProgram, reader: Reader, said: set[cst.CSTNode]) -> Iterator[Finding]:
-    """Yield the decisions by a capability of which nothing is known, but for those of which something is `said`."""
+    """Yield the decisions by a capability whose result is unknown, except those with a finding already (`said`)."""
     for of_build, message in ((False, _MESSAGE), (True, _BUILT_FOR)):
         if of_build and b"TORCH_CUDA_ARCH_LIST" not in program.source.text:
             continue
         sinks = _Sinks(program, reader, Traces(program, reader, of_build=of_build))
-        # What is inside first: it is said once, where it is decided.
+        # Inner expressions first: a decision is reported once, at its place.
         for node in reversed(program.nodes):
             if node in said or not sinks.asks(node) or not program.runs(node).both:
                 continue
@@ -51,13 +51,13 @@ def unfollowed(program: PythonProgram, reader: Reader, said: set[cst.CSTNode]) -
 
 
 class _Sinks:
-    """What decides by a value."""
+    """The places of a file that decide by a value."""
 
     def __init__(self, program: PythonProgram, reader: Reader, traces: Traces) -> None:
         self.program, self.reader, self.traces = program, reader, traces
 
     def asks(self, node: cst.CSTNode) -> bool:
-        """Say whether something is decided at `node` by a capability, from Hopper on or from what is not known."""
+        """Say whether `node` decides by a capability, and tests for Hopper or later, or for something unknown."""
         if isinstance(node, cst.Comparison | cst.Call) and (of := self.reader.compared(node)) is not None:
             return not self.reader.is_understood(node) and self._compares(of.operands, of.signs)
         match node:
@@ -96,7 +96,7 @@ class _Sinks:
         return False
 
     def _names_capability(self, code: str, at: cst.CSTNode) -> bool:
-        """Say whether a name in code is one that an expression of the same file takes from a capability."""
+        """Say whether code contains a name whose value in the same file is derived from a capability."""
         words = set(re.findall(r"[A-Za-z_]\w*", code))
         function = self.program.function(at)
         return any(
@@ -111,7 +111,7 @@ class _Sinks:
         touched = [self.traces.touches(each) for each in operands]
         if not any(touched) or all(touched):
             return False
-        # The minor number tells nothing without the major one.
+        # The minor number means nothing without the major one.
         if any(self.reader.kind(each) == "minor" for each in operands):
             return False
         others = [each for each, is_touched in zip(operands, touched, strict=True) if not is_touched]
@@ -121,7 +121,7 @@ class _Sinks:
         return any(sign in _ORDERS for sign in signs) and any(self._is_unknown(each) for each in others)
 
     def _is_given(self, call: cst.Call) -> bool:
-        """Say whether a function is given a capability and, from Hopper on, what it may compare that with."""
+        """Say whether a function receives a capability and a value from Hopper on that it may compare with it."""
         function = call.func
         name = function.attr.value if isinstance(function, cst.Attribute) else ""
         name = function.value if isinstance(function, cst.Name) else name
@@ -152,13 +152,13 @@ class _Sinks:
         )
 
     def names_hopper(self, node: cst.CSTNode, depth: int = 0, *, only_keys: bool = False) -> bool:
-        """Say whether a capability from Hopper on is written in an expression, or in what its names stand for."""
+        """Say whether an expression, or a value of its names, contains a literal capability from Hopper on."""
         if depth > 2:
             return False
         if only_keys and isinstance(node, cst.Dict):
             return any(self.names_hopper(each.key) for each in node.elements if isinstance(each, cst.DictElement))
         match node:
-            # Of (8, 9) the 9 is no number of its own.
+            # In (8, 9), the 9 is not a number by itself.
             case cst.Tuple(elements=[cst.Element(cst.Integer(major)), cst.Element(cst.Integer(minor))]) if (
                 int(minor.replace("_", ""), 0) < 10
             ):
@@ -169,7 +169,7 @@ class _Sinks:
             case cst.Float(value):
                 return 9.0 <= float(value) <= 12.1
             case cst.SimpleString() | cst.ConcatenatedString():
-                # Also of a regular expression: `sm_9\d`.
+                # Also in a regular expression: `sm_9\d`.
                 text = self.program.text(node).replace("\\d", "0").replace("\\", "").strip("^$")
                 return any(_HOPPER.fullmatch(word) for word in re.split(r"[\s;,|]+", text))
             case cst.Name():
@@ -187,7 +187,7 @@ class _Sinks:
         return found or self.traces.gone_through(name)
 
     def _is_unknown(self, node: cst.BaseExpression, depth: int = 0) -> bool:
-        """Say whether what something is compared with is written nowhere in the file."""
+        """Say whether the file does not show the value of an operand."""
         match node:
             case cst.Name(value) if value in _NOTHING:
                 return False

@@ -60,7 +60,7 @@ class Compared(NamedTuple):
 
 
 def compared(program: PythonProgram, origins: Origins, node: cst.CSTNode) -> Compared | None:
-    """Return the operands compared at `node`; None if it is no comparison, or one by an unknown function."""
+    """Return the operands compared at `node`; None if it is not a comparison, or one by an unknown function."""
     match node:
         case cst.Comparison(left=left, comparisons=targets):
             signs = tuple(type(each.operator) for each in targets)

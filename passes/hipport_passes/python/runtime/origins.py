@@ -27,14 +27,14 @@ ValueOrigin = tuple[cst.BaseExpression, Part]
 
 # The depth of nested calls and tables; handwritten programs stay below it.
 _DEEPEST = 8
-# A function that is called more often, or a name that is given more values, is one for anything.
+# A function with more calls, or a name with more values, may have any argument or value.
 _MOST = 64
 _ENUM = re.compile(r"(?:^|\.)\w*(?:Enum|Flag)$")
 _DATA = re.compile(r"\b(?:dataclass|define|attrs|s)\b|\bNamedTuple\b|\bBaseModel\b")
 
 
 class _Bound(NamedTuple):
-    """What gives a name its values; where all do in one block, its lines, in the order of the text."""
+    """The bindings that give a name its values; if all are in one block, its lines, in the order of the text."""
 
     bindings: list[Binding]
     block: cst.CSTNode | None
@@ -212,7 +212,7 @@ class Origins:
                     yield from self._assigned(binding.node, program.code(name))
 
     def _bound(self, name: cst.Name) -> _Bound:
-        """Return what gives a name its values, worked out once for all its uses."""
+        """Return the bindings that give a name its values, computed once for all its uses."""
         program = self.program
         scope = program.scope(name, name.value)
         key = (scope, name.value)
@@ -221,7 +221,7 @@ class Origins:
             if name.value not in self._in_classes:
                 bindings = program.bindings.get(key, ())
                 self._in_classes[name.value] = any(self._class_body(each.node) is not None for each in bindings)
-            # What a class body sets is read by that name nowhere else.
+            # A name that a class body sets is read by its bare name only there.
             own = self._class_body(name) if self._in_classes[name.value] else None
         place = (*key, own)
         if place not in self._of_names:
@@ -314,7 +314,7 @@ class Origins:
         return [each for each in given if each is not None]
 
     def _argument(self, call: cst.Call, function: cst.FunctionDef, parameter: cst.Param) -> ValueOrigin | None:
-        """Return what a call gives for a parameter, also as a part of what is taken apart: `f(*capability)`."""
+        """Return the argument that a call passes for a parameter, also from an unpacked value: `f(*capability)`."""
         value = self.program.argument(call, function, parameter)
         if value is not None:
             return value, None

@@ -22,9 +22,9 @@ _NVIDIA_SMI = re.compile(r"(?:.*[/\\\s;&|(])?nvidia-smi(?:\.exe)?(?:\s.*|\s*[;&|
 #: Functions that run a command.
 RUNS = re.compile(rf"(?i)(?:^|[._]){one_of(load(Path(__file__).with_suffix('.toml'))['words']['runs'])}$")
 _LOOKS = re.compile(r"(?:^|[._])(?:which|find_executable)$")
-# An architecture of NVIDIA's by its number, in a string of its own: of pieces of `sm_80`.
-# What an expression has between it and its statement.
+# The nodes between an expression and its statement.
 _WITHIN = (cst.BaseExpression, cst.Arg, cst.Index, cst.SubscriptElement, cst.Element)
+# An architecture of NVIDIA's by its number, in a string of its own: a piece of `sm_80`.
 _NUMBERED = re.compile(r"[\"'](?:[5-9]\d|1[0-2]\d)[af]?[\"']")
 _ERRORS = r"\w*OSError|FileNotFoundError|CalledProcessError|SubprocessError|IOError"
 _AMD = re.compile(rb"(?i)radeon|instinct|\bmi[123]\d\d|gfx9|gfx1[012]|\bamd\b")

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions and values of packages outside the tree whose names tell that they ask for Hopper or a later GPU.
+"""Report functions and values of packages outside the tree whose names say that they test for Hopper or a later GPU.
 
-`flashinfer.utils.is_sm90a_supported`, `SM90OrLater` of PyTorch's tests: what they make of a capability is not seen, and
-on ROCm most compare a gfx number.
+Examples are `flashinfer.utils.is_sm90a_supported` and `SM90OrLater` of PyTorch's tests. Their code is not read; on
+ROCm, most compare a gfx number.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def _of_import(program: PythonProgram, node: cst.CSTNode) -> bool:
 
 
 def _modules(program: PythonProgram, name: cst.Name | cst.Attribute) -> list[str]:
-    """Return the parts of the path of the module; one that is in any tree, "", for a relative import."""
+    """Return the parts of the module's path; for a relative import just "", which every tree has."""
     first: cst.BaseExpression = name
     while isinstance(first, cst.Attribute):
         first = first.value

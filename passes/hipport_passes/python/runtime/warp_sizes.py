@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sizes of warps in Python: asked of the device, or chosen for ROCm, where kernels have 32 lanes on every GPU."""
+"""Report warp sizes in Python: those of the device, and those for ROCm in programs whose kernels keep 32 lanes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _CHOSEN = (
 
 
 def warp_sizes(program: PythonProgram, logical: bool) -> Iterator[Finding]:
-    """Yield where a program asks how many lanes warps have, or says so; `logical`: its C++ has warps of 32 lanes."""
+    """Yield where a program asks for the warp size, or states it; `logical`: its C++ has warps of 32 lanes."""
     if logical or not program.decided:
         yield from _asked(program, logical)
     if logical:
@@ -50,14 +50,14 @@ def _asked(program: PythonProgram, logical: bool) -> Iterator[Finding]:
 
 
 def _is_target(program: PythonProgram, node: cst.BaseExpression) -> bool:
-    """Whether it is what Triton says of the device."""
+    """Whether it is Triton's description of the device."""
     if isinstance(node, cst.Call):
         return program.code(node.func).endswith(".get_current_target")
     return isinstance(node, cst.Name) and any(_is_target(program, value) for value, _ in program.assigned(node) or ())
 
 
 def _is_shown(program: PythonProgram, node: cst.CSTNode) -> bool:
-    """Whether a value is only printed: it is an argument of what does, or in its text."""
+    """Whether a value is only printed: it is an argument of a function that prints, or part of its text."""
     for above, _ in program.ancestors(node):
         match above:
             case cst.Call():
@@ -84,7 +84,7 @@ def _chosen(program: PythonProgram) -> Iterator[Finding]:
 
 
 def _said(program: PythonProgram, node: cst.CSTNode) -> str:
-    """Return all of the statement around an expression."""
+    """Return the code of the whole statement around an expression."""
     for above, _ in program.ancestors(node):
         if isinstance(above, cst.SimpleStatementLine):
             return program.code(above)
