@@ -10,6 +10,11 @@ BIN := $(VENV)/bin
 NATIVE := src/hipport/executor/native
 # PyTorch's release whose headers the extensions are compiled against; hipport itself does not need it.
 TORCH ?= torch==2.13.0
+# What scripts that build and try extensions load of it; torch.distributed.tensor, with sympy, by manual_seed.
+LOADED := import torch.utils.cpp_extension, torch.testing, torch.utils.serialization, torch.distributed.tensor, numpy
+
+# pip would compile ten thousand modules, most of which are never loaded; Python compiles those that are.
+PIP := $(BIN)/pip install --quiet --no-compile
 
 # Hundreds of tests start a Python; each would compile two hundred modules again.
 unexport PYTHONDONTWRITEBYTECODE
@@ -67,11 +72,14 @@ toolchains: toolchain
 
 $(VENV)/installed: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --editable '.[dev]'
+	$(PIP) --editable '.[dev]'
 	@touch $@
 
 $(VENV)/with-torch: $(VENV)/installed
-	$(BIN)/pip install --quiet $(TORCH) setuptools wheel ninja numpy scipy
+	$(PIP) $(TORCH) setuptools wheel ninja numpy scipy
+# Such scripts may not write here: without this, each of them would compile PyTorch's modules again.
+	$(BIN)/python -c '$(LOADED)'
+	$(BIN)/python -m compileall -q $$($(BIN)/python -c 'import setuptools; print(*setuptools.__path__)')
 	@touch $@
 
 clean:

@@ -177,6 +177,16 @@ def test_imports_go_down_the_layers() -> None:
     assert upwards == []
 
 
+def test_the_page_shows_these_layers_and_the_folders_of_passes() -> None:
+    page = (ROOT / "docs/explanation/architecture.md").read_text(encoding="utf-8")
+    shown, below = page.partition("Imports go downward only: ")[2].split(". ", 1)
+    assert tuple(re.findall(r"`(\w+)`", shown)) == LAYERS[:-1]
+    described = re.findall(r"`(\w+)`", " ".join(re.findall(r"^\| (`\w+`(?:, `\w+`)*) \|", below, re.MULTILINE)))
+    assert tuple(described) == LAYERS[:-1]
+    folders = {path.parent.name for path in (ROOT / "passes/hipport_passes").glob("*/__init__.py")}
+    assert set(re.findall(r"^\| `(\w+)/` \|", below, re.MULTILINE)) - {"include"} == folders
+
+
 def test_no_modules_import_each_other() -> None:
     known = modules()
     left = {name: set(imports(path, known)) - {name} for name, path in known.items()}

@@ -541,3 +541,27 @@ def test_asm_statements_follow_the_manual(tmp_path: Path, env: dict[str, str]) -
         given = {**env, "SIMT_WAVE": wave}
         done = subprocess.run([str(built.path)], capture_output=True, text=True, env=given, timeout=ENDLESS)
         assert done.stdout == "checked\n", (wave, done.stdout, done.stderr)
+
+
+_SPECIAL_FUNCTIONS = """#include <cmath>
+#include <cstdio>
+__global__ void k(double *p) { p[0] = std::beta(2.0, 3.0) + std::cyl_bessel_jf(0, 0.f); }
+int main() {
+#ifdef __cpp_lib_math_special_functions
+  double *p;
+  cudaMallocManaged(&p, sizeof *p);
+  k<<<1, 1>>>(p);
+  cudaDeviceSynchronize();
+  std::printf("%.4f %.4f\\n", p[0], std::riemann_zeta(2.0));
+#endif
+}
+"""
+
+
+def test_special_functions_are_those_of_the_library(tmp_path: Path, env: dict[str, str]) -> None:
+    """simt/less_math.h leaves them out of <cmath>: a unit that uses them is compiled with them."""
+    (tmp_path / "main.cu").write_text(_SPECIAL_FUNCTIONS)
+    for cached in (False, True):
+        made = program([tmp_path / "main.cu"], "cuda", CompileOptions(env))
+        assert [each.cached for each in made.units] == [cached]
+        assert ran(made.path).stdout == "1.0833 1.6449\n"

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""hipport's results for whole repositories: the tables of docs/repositories.md, with a row for each clone.
+"""Measure hipport's results for whole repositories: rows of docs/repositories.md, one for each clone.
 
-    python tools/survey_repositories.py CLONE… [--build gfx942,gfx1100] [--jobs N] [--keep DIR]
+    python tools/survey_repositories.py CLONE… [--write] [--build gfx942,gfx1100] [--jobs N] [--keep DIR]
 
-Nothing is written to the clones. With --build, the clone and a ported copy of it are compiled, both as a PyTorch for
-ROCm builds extensions (its own conversion to HIP, then hipcc), which runs their build scripts. --keep leaves the ported
-copies there; a second run then compiles only what failed or changed.
+The rows are printed; --write puts them into tools/repositories.toml and the page. Nothing is written to the clones.
+With --build, the clone and a ported copy of it are compiled, both as a PyTorch for ROCm builds extensions (its own
+conversion to HIP, then hipcc), which runs their build scripts. --keep leaves the ported copies there; a second run
+then compiles only what failed or changed.
 """
 
 from __future__ import annotations
@@ -20,10 +21,10 @@ import tempfile
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import hipport
+import repository_tables as page
 from hipport.building.builder import Built
 from hipport.core.edits import Span
 from hipport.core.finding import Certainty
@@ -40,61 +41,6 @@ def commit_of(clone: Path) -> str:
     asked = ["git", "-C", str(clone), "rev-parse", "--short=10", "HEAD"]
     done = subprocess.run(asked, capture_output=True, text=True, check=False)
     return done.stdout.strip() if done.returncode == 0 else ""
-
-
-@dataclass(frozen=True)
-class Row:
-    """The results for one clone; `surveyed` is the day. Counts of warp code are found, rewritten and reported."""
-
-    name: str
-    commit: str
-    surveyed: str
-    read: int
-    cuda: int
-    places: int
-    files: int
-    review: int
-    left: int
-    rules: tuple[str, ...] = ()
-    warp: str = ""
-    asm: str = ""
-    packages: str = ""
-    compiled: tuple[str, ...] = ()
-    failures: dict[str, str] = field(default_factory=dict)
-
-
-def tables(rows: Sequence[Row]) -> str:
-    """Return the tables of `rows`, in Markdown."""
-    ported = [
-        "| repository | commit | surveyed | files read (CUDA) | places rewritten (files) | to review | left "
-        "| most of what is left |",
-        "|---|---|---|---|---|---|---|---|",
-    ]
-    warp = ["| repository | warp intrinsics | asm statements |", "|---|---|---|"]
-    packages = ["| repository | packages |", "|---|---|"]
-    compiled = ["| repository | before | after |", "|---|---|---|"]
-    failed = ["| repository | unit | first message |", "|---|---|---|"]
-    for row in rows:
-        left = ", ".join(f"`{rule}`" for rule in row.rules) or "–"
-        ported.append(
-            f"| {row.name} | {row.commit} | {row.surveyed} | {row.read} ({row.cuda}) | {row.places} ({row.files}) "
-            f"| {row.review} | {row.left} | {left} |"
-        )
-        if row.warp or row.asm:
-            warp.append(f"| {row.name} | {row.warp or 'none'} | {row.asm or 'none'} |")
-        if row.packages:
-            packages.append(f"| {row.name} | {row.packages} |")
-        if row.compiled:
-            compiled.append(f"| {row.name} | {' | '.join(row.compiled)} |")
-        failed += [f"| {row.name} | {unit} | {why} |" for unit, why in row.failures.items()]
-    headed = (
-        ("Rewritten and left", ported),
-        ("Warp code: found, rewritten, reported", warp),
-        ("Packages", packages),
-        ("Units compiled", compiled),
-        ("Not compiled", failed),
-    )
-    return "\n\n".join(f"### {title}\n\n" + "\n".join(lines) for title, lines in headed if len(lines) > 2) + "\n"
 
 
 def became(ported: Ported, places: Sequence[tuple[Path, Span]]) -> str:
@@ -128,8 +74,8 @@ def warp_code(ported: Ported) -> tuple[str, str]:
     )
 
 
-def survey(clone: Path, archs: str, jobs: int | None, keep: Path | None) -> Row:
-    """Return the row of one clone."""
+def survey(clone: Path) -> page.Survey:
+    """Return hipport's results for one clone; nothing is compiled."""
     scanned = hipport.scan([clone])
     ported = scanned.ported
     before = ported.before
@@ -143,23 +89,20 @@ def survey(clone: Path, archs: str, jobs: int | None, keep: Path | None) -> Row:
             actions.setdefault(package.action, []).append(package.name)
     packages = "; ".join(f"{action}: {', '.join(names)}" for action, names in actions.items())
     warp, asm = warp_code(ported)
-    built, failed = compiled(clone, archs.split(","), jobs, keep) if archs else ((), {})
-    return Row(
+    return page.Survey(
         clone.name,
         commit_of(clone),
         datetime.date.today().isoformat(),
-        len(before.sources),
-        len(cuda),
-        len(applied),
-        len(ported.changed),
-        sum(each.certainty is Certainty.REVIEW for each in applied),
-        sum(left.values()),
-        tuple(f"{rule} {count}" for rule, count in left.most_common(4)),
-        warp,
-        asm,
-        f"{packages} (ROCm {plan.rocm})" if packages else "",
-        built,
-        failed,
+        read=len(before.sources),
+        cuda=len(cuda),
+        places=len(applied),
+        files=len(ported.changed),
+        review=sum(each.certainty is Certainty.REVIEW for each in applied),
+        left=sum(left.values()),
+        rules=tuple(f"{rule} {count}" for rule, count in left.most_common(4)),
+        warp=warp,
+        asm=asm,
+        packages=f"{packages} (ROCm {plan.rocm})" if packages else "",
     )
 
 
@@ -209,18 +152,27 @@ def failures(built: Built) -> dict[str, str]:
 
 
 def main() -> None:
-    """Print the tables of all clones."""
+    """Print the rows of all clones, and write them if that is asked for."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("clones", nargs="+", type=Path)
+    parser.add_argument("--write", action="store_true", help="put the rows into the data and the page")
     parser.add_argument("--build", metavar="GFX,…", default="", help="compile the units that hipcc can be found for")
     parser.add_argument("--jobs", type=int, help="compilers at once; as many as processors if not given")
     parser.add_argument("--keep", type=Path, metavar="DIR", help="where ported copies are left")
     given = parser.parse_args()
-    rows = []
-    for clone in given.clones:
+    surveys: list[page.Survey] = []
+    counts: dict[str, tuple[str, ...]] = {}
+    for clone in map(Path.resolve, given.clones):
         print(f"{clone.name} …", file=sys.stderr)
-        rows.append(survey(clone.resolve(), given.build, given.jobs, given.keep))
-    print(tables(rows), end="")
+        surveys.append(survey(clone))
+        if given.build:
+            counts[clone.name], failed = compiled(clone, given.build.split(","), given.jobs, given.keep)
+            for unit, why in failed.items():
+                print(f"{clone.name}: {unit} does not compile: {why}", file=sys.stderr)
+    new = page.Data((page.Table(page.COMPILED, ("Repository", "Before", "After", page.DATE), ()),), ())
+    print("\n".join(str(each) for each in new.with_surveys(surveys, counts).all_tables().values() if each.rows), end="")
+    if given.write:
+        page.write(page.read().with_surveys(surveys, counts))
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from hipport.core.edits import Edit, NewFile, Span
 from hipport.core.finding import Certainty, Finding
-from hipport.core.tables import load
+from hipport.core.tables import load, one_of
 from hipport.engine.pipeline import Pass
 from hipport.program.project import Project
 from hipport.syntax.cmake_script import Argument, CMake, CMakeCommand
@@ -47,9 +47,7 @@ _MODULES = Path(__file__).parent / "cmake_modules"
 
 # Commands of others that look for a package: rapids_find_package, find_dependency.
 _FINDS = re.compile(r"\w+_find_package|find_dependency")
-_VERSION = re.compile(
-    r"(?:\$\{)?((?:CUDA|CUDAToolkit)_VERSION(?:_STRING|_MAJOR|_MINOR)?|CMAKE_CUDA_COMPILER_VERSION)\}?"
-)
+_VERSION = re.compile(rf"(?:\$\{{)?({one_of(load(_TABLE)['words']['releases'])})\}}?")
 _HAS_COMPILER = re.compile(rb"\$<BOOL:\$\{CMAKE_(?P<language>CUDA)_COMPILER\}>")
 # Code that has an effect where CUDA, or HIP in its place, is a language.
 _FOR_LANGUAGE = re.compile(

@@ -13,10 +13,12 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
+from pathlib import Path
 
 from hipport.core.edits import Edit, Span
 from hipport.core.finding import Certainty, Finding
 from hipport.core.source import Source
+from hipport.core.tables import load, one_of
 from hipport.engine.pipeline import Pass
 from hipport.program.project import Project
 from hipport.syntax.cmake_script import CMake
@@ -27,16 +29,16 @@ from hipport.syntax.shell import Definition, Dockerfile, Shell
 from hipport.syntax.toml import Toml, TomlEntry
 from hipport_passes.build_files.nvcc_flags import FlagChange, translate, worded
 
-_MENTIONS = re.compile(rb"CMAKE_CUDA_(?:FLAGS|ARCHITECTURES|STANDARD)")
+_WORDS: dict[str, str] = load(Path(__file__).with_name("cmake.toml"))["words"]
+_MENTIONS = re.compile(rf"CMAKE_CUDA_{one_of(_WORDS['settings'])}".encode())
+_NAME = re.compile(rf"CMAKE_CUDA_({one_of(_WORDS['settings'])}(?:(?<=FLAGS)_[A-Z]+)?)")
 # CMake's variables for the language CUDA that have a counterpart for HIP ("CMAKE_<LANG>_…", CMake 3.21).
-_OPTION = re.compile(r"(-D)?(CMAKE_CUDA_(FLAGS(?:_[A-Z]+)?|ARCHITECTURES|STANDARD))(?::\w+)?=(.*)", re.DOTALL)
-_NAME = re.compile(r"CMAKE_CUDA_(FLAGS(?:_[A-Z]+)?|ARCHITECTURES|STANDARD)")
+_OPTION = re.compile(rf"(-D)?({_NAME.pattern})(?::\w+)?=(.*)", re.DOTALL)
 # Tables of scikit-build-core 0.11 and py-build-cmake 0.4.
-_TABLE = re.compile(
-    r"tool/(?:scikit-build/(?:overrides/\d+/)?cmake/define|py-build-cmake/(?:\w+/)?cmake/options)/([^/]+)"
-)
-_LIST = re.compile(r"tool/(?:scikit-build/(?:overrides/\d+/)?cmake|py-build-cmake/(?:\w+/)?cmake)/args/\d+")
-_OTHER = re.compile(r"tool/(?:scikit-build|py-build-cmake|cibuildwheel)/.*")
+_SCIKIT, _PY_BUILD = r"scikit-build/(?:overrides/\d+/)?cmake", r"py-build-cmake/(?:\w+/)?cmake"
+_TABLE = re.compile(rf"tool/(?:{_SCIKIT}/define|{_PY_BUILD}/options)/([^/]+)")
+_LIST = re.compile(rf"tool/(?:{_SCIKIT}|{_PY_BUILD})/args/\d+")
+_OTHER = re.compile(rf"tool/{one_of(_WORDS['build_tools'])}/.*")
 
 
 @dataclass(frozen=True)

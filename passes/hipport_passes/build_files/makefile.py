@@ -47,13 +47,16 @@ _OWN = b"# hipport: make USE_HIP=0 builds with CUDA, as before the port."
 
 _NAMED = re.compile(rb"-l\$[({]|addprefix[ \t]+-l|%[ \t]*,[ \t]*-l%")
 _HPC_SDK = ("-gpu=", "-mp", "-acc", "-Minfo", "-cudalib", "-stdpar")
-_PROBE = re.compile(rb"\$\(shell[^)]*\b(?:nvcc|nvidia-smi|deviceQuery)\b|`[^`]*\b(?:nvcc|nvidia-smi)\b[^`]*`")
+_PROBE = re.compile(
+    rf"\$\(shell[^)]*\b{one_of(_WORDS['probes'])}\b|`[^`]*\b{one_of(_WORDS['probes_of_shell'])}\b[^`]*`".encode()
+)
 # Compilers and linkers besides nvcc.
 _LINKER = re.compile(rf"{one_of(_WORDS['linkers'])}[)}}]?$")
 _HANDED_ON = re.compile(rb"(?<![\w$(])\w+=(\$[({](\w+)[)}])(?![\w\"'])")
 # nvcc reads options from these variables ("CUDA Compiler Driver NVCC", 13.0); hipcc, when it compiles, from one.
-_NVCC_READS = re.compile(rb"[ \t]*(?:(?:export|override)[ \t]+)*(?P<name>NVCC_(?:PREPEND|APPEND)_FLAGS)\b")
-_NVCC_GIVEN = re.compile(rb"(?<![\w$({])(NVCC_(?:PREPEND|APPEND)_FLAGS)=")
+_NVCC_OPTIONS = one_of(_WORDS["nvcc_options"]).encode()
+_NVCC_READS = re.compile(rb"[ \t]*(?:(?:export|override)[ \t]+)*(?P<name>" + _NVCC_OPTIONS + rb")\b")
+_NVCC_GIVEN = re.compile(rb"(?<![\w$({])(" + _NVCC_OPTIONS + rb")=")
 _HIPCC_READS = "HIPCC_COMPILE_FLAGS_APPEND"
 _CALLED = re.compile(rb"(?:^|[\s;/@])nvcc[ \t]+[-$]")
 _ECHO = re.compile(rb"[ \t]*[@-]*(?:echo|printf)\b")

@@ -41,7 +41,9 @@ _SMI = re.compile("nvidia-smi")
 _CLOSING = re.compile(rb"^[ \t]*\}|[;\s]\}", re.MULTILINE)
 _SUBSTITUTED = re.compile(rb"(?:\$\([ \t]*|`)([\w-]+)")
 _FUNCTION = re.compile(rb"^[ \t]*(?:function[ \t]+)?([\w-]+)[ \t]*(?:\([ \t]*\))?[ \t\r\n]*\{", re.MULTILINE)
-_ROCM_WORDS = re.compile(r"rocm|(?<![a-z])hip(?:cc)?(?![a-z])|(?<![a-z])amd(?!64|[a-z])", re.IGNORECASE)
+_ROCM_WORDS = re.compile(
+    rf"{one_of(_WORDS['rocm'])}|(?<![a-z])(?:{one_of(_WORDS['rocm_alone'])}(?![a-z])|amd(?!64|[a-z]))", re.IGNORECASE
+)
 _CUDA_WORDS = re.compile(one_of(_WORDS["cuda"]), re.IGNORECASE)
 _SOURCE = re.compile(r".*\.(?:cu|cuh)")
 # The arguments of these are printed or searched for; they are not flags.
@@ -57,18 +59,19 @@ _VARIABLE = re.compile(r"\$\{?(\w+)\}?")
 _WHOLE = re.compile(r"\$\{?(\w+)(?:\[[@*]\])?\}?")
 _DECLARES = frozenset(("declare", "local", "readonly", "typeset", "export"))
 # nvcc reads options from these ("CUDA Compiler Driver NVCC", 13.0).
-_NVCC_OPTIONS = re.compile(r"NVCC_(?:PREPEND|APPEND)_FLAGS")
+_NVCC_OPTIONS = re.compile(one_of(_WORDS["nvcc_options"]))
 _NVIDIA_SMI = re.compile(r"(?:.*/)?nvidia-smi")
 # The host's compilers, and tests for a tool or a folder of NVIDIA's.
 _HOSTS = re.compile(rf"(?:.*/)?{one_of(_WORDS['host_compilers'])}(?:-[\d.]+)?|\$\{{?(?:CXX|CC)\}}?")
+_LOOKS, _TOOLS, _FOLDERS = (one_of(_WORDS[each]).encode() for each in ("looks", "tools", "folders"))
 _LOOKED_FOR = re.compile(
-    rb"(?P<not>![ \t]*)?(?:\[\[?[ \t]+(?:-x[ \t]+)?\"?\$\()?[ \t]*\b(?:command[ \t]+-v|which|type|hash)[ \t]+"
-    rb"[\"']?(?:[\w./${}]+/)?(?P<tool>nvcc|nvidia-smi)\b"
+    rb"(?P<not>![ \t]*)?(?:\[\[?[ \t]+(?:-x[ \t]+)?\"?\$\()?[ \t]*\b(?:command[ \t]+-v|" + _LOOKS + rb")[ \t]+"
+    rb"[\"']?(?:[\w./${}]+/)?(?P<tool>" + _TOOLS + rb")\b"
     rb"|(?:\[\[?|\btest)[ \t]+(?P<negated>![ \t]+)?-(?P<how>[zndexf])[ \t]+"
-    rb"[\"']?\$\{?(?P<variable>CUDA_(?:HOME|PATH|ROOT))\b"
+    rb"[\"']?\$\{?(?P<variable>" + _FOLDERS + rb")\b"
 )
 _IF_OR_FI = re.compile(rb"(?:^|[;\s])(if|fi)\b")
-_STOPS = re.compile(rb"\b(?:exit|die|abort|fail)\b|\breturn[ \t]+[1-9]")
+_STOPS = re.compile(rf"\b{one_of(_WORDS['stops'])}\b|\breturn[ \t]+[1-9]".encode())
 _INSTEAD = {
     "nvcc": "hipcc is the compiler there",
     "nvidia-smi": "rocm-smi and amd-smi report the GPUs there",
@@ -76,15 +79,13 @@ _INSTEAD = {
     "CUDA_PATH": "ROCm's counterpart is ROCM_PATH, by default /opt/rocm",
     "CUDA_ROOT": "ROCm's counterpart is ROCM_PATH, by default /opt/rocm",
 }
-_ARCHS = re.compile(r"\$\{?\w*(?:ARCH|GENCODE)\w*\}?", re.IGNORECASE)
-_NVIDIA_CONTAINER = re.compile(r"--gpus(?:=|$)|--runtime=nvidia\b|--device=/dev/nvidia|nvidia\.com/gpu")
+_ARCHS = re.compile(rf"\$\{{?\w*{one_of(_WORDS['archs'])}\w*\}}?", re.IGNORECASE)
+_NVIDIA_CONTAINER = re.compile(rf"--gpus(?:=|$)|--runtime=nvidia\b|{one_of(_WORDS['container'])}")
 # Package managers of Linux distributions.
 _INSTALLERS = frozenset(("apt", "apt-get", "aptitude", "yum", "dnf", "microdnf", "tdnf", "zypper"))
 # NVIDIA's module names on clusters; NVIDIA's installers and their addresses.
 _MODULE = re.compile(rf"(?i)(?:.*/)?{one_of(_WORDS['modules'])}(?:[-/_.]*\d[\w./-]*)?")
-_INSTALLER = re.compile(
-    r"(?:^|/)cuda_[\d.]+_[\w.]*\.run$|developer\.download\.nvidia\.com/compute|cuda-keyring_[\w.-]+\.deb$"
-)
+_INSTALLER = re.compile(rf"(?:^|/)cuda_[\d.]+_[\w.]*\.run$|{one_of(_WORDS['addresses'])}|cuda-keyring_[\w.-]+\.deb$")
 #: NVIDIA's compiler, libraries and drivers in Debian's and NVIDIA's repositories.
 _DEBIAN = re.compile(one_of(_WORDS["debian"], r"[\w.-]*") + "(?:[=:].*)?")
 #: Magics of notebook extensions that pass a cell to nvcc: nvcc4jupyter's, old and new.
@@ -391,7 +392,7 @@ def _tool(source: Source, command: Command, words: Sequence[str]) -> str:
     if found is None or _may_fail(source, command):
         return ""
     # Under `if command -v nsys`; a test of a user's argument does not count.
-    asked = re.compile(rf"(?:(?<!\S)-[vVx]|\b(?:which|type|hash))\b[^&|]*{re.escape(words[found[0]])}")
+    asked = re.compile(rf"(?:(?<!\S)-[vVx]|\b{_LOOKS.decode()})\b[^&|]*{re.escape(words[found[0]])}")
     return "" if command.asks(asked) else found[1]
 
 

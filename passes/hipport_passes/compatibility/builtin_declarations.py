@@ -16,10 +16,11 @@ from hipport.core.finding import Finding
 from hipport.engine.pipeline import Pass
 from hipport.program.project import Project
 from hipport.syntax.cpp import Cpp, within
+from hipport.syntax.cuda_names import VARIABLE
 
 _VARIABLE = re.compile(
     rb"\bextern\s+(?:(?:const|__device__|__device_builtin__)\s+)*(?:uint3|dim3|int)\s+(?:(?:const|__device_builtin__)\s+)?"
-    rb"(?:threadIdx|blockIdx|blockDim|gridDim|warpSize)\s*;"
+    rb"(?:" + VARIABLE + rb"|warpSize)\s*;"
 )
 _FUNCTION = re.compile(
     rb"\bextern\s+(?:[\w*]+\s+)*?__device_builtin__\s+(?:[\w*]+\s+)*\**\s*\w+\s*\([^(){};]*\)\s*(?:throw\s*\(\s*\)\s*)?;"

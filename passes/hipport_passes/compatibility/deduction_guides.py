@@ -19,11 +19,12 @@ from hipport.core.finding import Finding
 from hipport.engine.pipeline import Pass
 from hipport.program.project import Project
 from hipport.syntax.cpp import Cpp
+from hipport.syntax.cuda_names import SPACE
 
 _GUIDE = re.compile(
     rb"(?:\bexplicit\s+)?(?<![\w:.>])(?P<name>[A-Za-z_]\w*)\s*\([^;{}]*\)\s*->\s*(?P=name)\s*<[^;{}]*>\s*;"
 )
-_DEVICE = re.compile(rb"\b__(?:host|device|global)__\b")
+_DEVICE = re.compile(rb"\b" + SPACE + rb"\b")
 _ATTRIBUTES = b"__host__ __device__ "
 _COMPILED_FOR_DEVICE = frozenset((".cu", ".cuh", ".hip"))
 

@@ -19,6 +19,7 @@ from hipport.core.finding import Certainty, Finding
 from hipport.engine.pipeline import Pass
 from hipport.program.project import Project
 from hipport.syntax.cpp import Cpp
+from hipport.syntax.cuda_names import VARIABLE
 
 _SUMS = re.compile(rb"\bDeviceSegmentedReduce\s*::\s*Sum\s*\((?P<arguments>[^;{}]*)\)\s*[;,)]")
 _NAME = re.compile(rb"[A-Za-z_]\w*")
@@ -29,7 +30,7 @@ _CONSTRUCTOR = re.compile(
 _DEVICE = re.compile(rb"\b__device__\b")
 # Initializers of members, `x(0), y{1}`; in a call, another name precedes the parenthesis.
 _GIVEN = re.compile(rb"[:,]\s*\w+\s*[({]")
-_CALL_OR_THREAD = re.compile(rb"\w\s*\(|\b(?:asm|__\w+|(?:thread|block)Idx|(?:block|grid)Dim|warpSize)\b")
+_CALL_OR_THREAD = re.compile(rb"\w\s*\(|\b(?:asm|__\w+|warpSize|" + VARIABLE + rb")\b")
 
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:

@@ -21,6 +21,7 @@ from hipport.analysis.functions import DEVICE, HOST
 from hipport.analysis.library_names import LibraryNames
 from hipport.core.edits import Edit, Span
 from hipport.core.finding import Finding
+from hipport.core.tables import one_of
 from hipport.engine.pipeline import Pass
 from hipport.program.own_headers import include, line_of, with_included_headers
 from hipport.program.project import Project
@@ -31,7 +32,8 @@ from hipport_passes.names.pytorch_headers import includes_pytorch
 
 # torch/utils/hipify/cuda_to_hip_mappings.py of PyTorch 2.13, MATH_TRANSPILATIONS; only if a parenthesis follows
 # directly.
-_CALL = re.compile(rb"(?<![\w:])(?:::)?std::(?:max|min|ceil|floor|exp|log|pow|fabs|fmod|remainder|frexp)(?=\()")
+_RENAMED = ("max", "min", "ceil", "floor", "exp", "log", "pow", "fabs", "fmod", "remainder", "frexp")
+_CALL = re.compile(rb"(?<![\w:])(?:::)?std::" + one_of(_RENAMED).encode() + rb"(?=\()")
 _BEHIND = re.compile(rb"\s*\(")
 _MIN_MAX = LibraryNames(frozenset((b"min", b"max")), _BEHIND)
 # From crt/math_functions.h of CUDA 13.0: functions for the host that HIP lacks, and C's library before C23.

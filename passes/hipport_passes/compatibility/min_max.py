@@ -21,11 +21,12 @@ from hipport.program.own_headers import include, with_included_headers
 from hipport.program.project import Project
 from hipport.syntax.cpp import Cpp
 from hipport.syntax.cuda import Cuda
+from hipport.syntax.cuda_names import ON_DEVICE, VARIABLE
 from hipport.syntax.declarations import heads
 from hipport.syntax.declarators import begins, declarators
 
 _MIN_MAX = LibraryNames(frozenset((b"min", b"max")), re.compile(rb"\s*\("))
-_ON_DEVICE = re.compile(rb"__(?:device|global)__")
+_ON_DEVICE = re.compile(ON_DEVICE)
 _TYPE = (
     rb"(?:bool|unsigned(?:\s+(?:int|long\s+long|long)(?:\s+int)?)?|(?:(?:un)?signed\s+)?(?:char|short)(?:\s+int)?|"
     rb"(?:std\s*::\s*)?(?:size_t|uint(?:8|16|32|64)_t|int(?:8|16)_t)|"
@@ -36,7 +37,7 @@ _DECLARED = re.compile(rb"\b(?P<type>" + _TYPE + rb")\s*(?:const\s*|__restrict__
 _NAMED = re.compile(rb"\btypedef\s+" + _TYPE + rb"\s+(\w+)\s*;|\busing\s+(\w+)\s*=\s*" + _TYPE + rb"\s*;")
 # Indices and sizes of launches, literals, casts, functions that count bytes, and ballots.
 _UNSIGNED = re.compile(
-    rb"\b(?:threadIdx|blockIdx|blockDim|gridDim)\b|\b(?:0[xX][0-9a-fA-F]+|\d+)(?:[uU][lL]*|[lL]+[uU])\b|\bsizeof\b|"
+    rb"\b" + VARIABLE + rb"\b|\b(?:0[xX][0-9a-fA-F]+|\d+)(?:[uU][lL]*|[lL]+[uU])\b|\bsizeof\b|"
     rb"\b__(?:ballot|activemask|brev)\w*\s*\(|\b" + _TYPE + rb"|\.(?:size|length|thread_rank|num_threads)\s*\("
 )
 _TEMPLATE = re.compile(rb"\btemplate\s*<([^(){};]*?)>\s*(?=[A-Za-z_])")

@@ -19,6 +19,7 @@ from hipport.core.finding import Certainty, Finding
 from hipport.engine.pipeline import Pass
 from hipport.program.project import Project
 from hipport.syntax.cpp import Cpp
+from hipport.syntax.cuda_names import ON_DEVICE
 from hipport.syntax.declarations import declarations, opened_before
 
 _ARRAY = re.compile(
@@ -43,7 +44,7 @@ _NO_TYPE = re.compile(rb"\b(?:return|else|case|goto|new|delete|using|typedef|sta
 _NAME = re.compile(rb"(?<![\w.:>])[A-Za-z_]\w*(?!\s*(?:[(<\w]|::))")
 _CONSTANT = re.compile(rb"\b(?:const|constexpr|enum|static|define)\b")
 _TEMPLATE = re.compile(rb"\btemplate\s*<[^;{}()]*\Z")
-_DEVICE = re.compile(rb"__(?:global|device)__")
+_DEVICE = re.compile(ON_DEVICE)
 
 
 class _Array(NamedTuple):

@@ -17,7 +17,7 @@ from pathlib import Path, PurePath
 from hipport.core.edits import Span
 from hipport.core.finding import Certainty, Finding
 from hipport.core.source import Source
-from hipport.core.tables import load
+from hipport.core.tables import load, one_of
 from hipport.engine.pipeline import Pass
 from hipport.program.project import Project
 from hipport.syntax.toml import Toml
@@ -30,16 +30,17 @@ from hipport_passes.packages.recipes import for_rocm
 
 _TABLE = Path(__file__).with_suffix(".toml")
 # Labels that select machines with NVIDIA's GPUs.
-_RUNNER = re.compile(r"(?i)(?<![a-z])(?:nvidia|cuda|gpus?|[tahl]\d{1,3}s?|rtx\d*|v100)(?![a-z])")
+_WORDS: dict[str, str] = load(_TABLE)["words"]
+_RUNNER = re.compile(rf"(?i)(?<![a-z])(?:{one_of(_WORDS['runners'])}|[tahl]\d{{1,3}}s?|rtx\d*)(?![a-z])")
 _MACHINE = frozenset(("runs-on", "tags", "queue", "resource_class", "pool"))
 _GIVES_GPU = re.compile(r"--gpus[ =]|--runtime[ =]nvidia|--device[ =]/dev/nvidia")
-_MATRIX = re.compile(r"(?i)(?:with_)?cu(?:da)?(?:[-_]?(?:version|toolkit|tag|short|ver))?s?")
+_MATRIX = re.compile(rf"(?i)(?:with_)?cu(?:da)?(?:[-_]?{one_of(_WORDS['releases'])})?s?")
 _RELEASE = re.compile(r"(?i)(?<![\w.])(?:cu)?1[0-3](?:\d|\.\d)(?:\.\d+)?(?![\w.])")
 # A version of PyTorch alone does not show CUDA, because the job may run on a CPU.
-_SAYS_CUDA = re.compile(rb"(?i)\bcu\d{2,3}|cuda|nvidia|nvcc|tensorrt|--gpus")
-_WHEELS_FOR_CUDA = re.compile(r"(?i)\bcu\d{2,3}\b|cuda|nvidia|nvcc|cudnn|libcublas|tensorrt")
-_OTHER_SYSTEM = re.compile(r"(?i)(?<![a-z])(?:windows|win|macos|mac|cpu)(?![a-z])")
-_ROCM = re.compile(rb"rocm|hipcc|amdgpu|(?<![a-z])hip(?![a-z])", re.IGNORECASE)
+_SAYS_CUDA = re.compile(rf"(?i)\bcu\d{{2,3}}|{one_of(_WORDS['says_cuda'])}".encode())
+_WHEELS_FOR_CUDA = re.compile(rf"(?i)\bcu\d{{2,3}}\b|{one_of(_WORDS['wheels'])}")
+_OTHER_SYSTEM = re.compile(rf"(?i)(?<![a-z]){one_of(_WORDS['other_systems'])}(?![a-z])")
+_ROCM = re.compile(rf"{one_of(_WORDS['rocm'])}|(?<![a-z])hip(?![a-z])".encode(), re.IGNORECASE)
 
 
 def find(source: Source, project: Project) -> Iterator[Finding]:

@@ -26,6 +26,7 @@ from hipport.engine.pipeline import Pass
 from hipport.program.own_headers import include
 from hipport.program.project import Project
 from hipport.syntax.cpp import Cpp, within
+from hipport.syntax.cuda_names import CUDA_COMPILER
 from hipport.syntax.left_out import opened, seen_again
 from hipport.syntax.own_guards import MARK
 from hipport.syntax.preprocessor import Conditional, condition
@@ -62,8 +63,8 @@ _HALF = frozenset(
     b"__hip_bfloat162".split()
 )
 _ON = re.compile(rb"\b(atomic[A-Z]\w*)\s*(?:<[^<>;]*>\s*)?\(")
-_DEFINED_BY_NVCC = re.compile(rb"\bdefined\s*(?:\(\s*)?(?:__CUDA_ARCH__|__CUDACC__|__NVCC__)\b\s*\)?")
-_NUMBER_OF_NVCC = re.compile(rb"\b(?:__CUDA_ARCH__|__CUDACC__|__NVCC__)\b")
+_DEFINED_BY_NVCC = re.compile(rb"\bdefined\s*(?:\(\s*)?(?:__CUDA_ARCH__|" + CUDA_COMPILER + rb")\b\s*\)?")
+_NUMBER_OF_NVCC = re.compile(rb"\b(?:__CUDA_ARCH__|" + CUDA_COMPILER + rb")\b")
 
 
 @cache

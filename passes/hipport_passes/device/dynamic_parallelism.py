@@ -10,23 +10,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
 from hipport.analysis.functions import DEVICE, HOST
 from hipport.core.finding import Certainty, Finding
+from hipport.core.tables import load, one_of
 from hipport.engine.pipeline import Pass
 from hipport.program.project import Project
 from hipport.syntax.cpp import Cpp
 from hipport.syntax.cuda import launches
 from hipport.syntax.declarations import heads
 
-# Functions of CUDA's runtime for the device: CUDA C++ Programming Guide 13.0, "CUDA Dynamic Parallelism", "API
-# Reference".
 _CALL = re.compile(rb"\s*\(")
-_RUNTIME = re.compile(
-    rb"(?:cuda|hip)(?:DeviceSynchronize|GetLastError|PeekAtLastError|GetErrorString|GetErrorName|StreamCreateWithFlags"
-    rb"|StreamDestroy|StreamWaitEvent|EventCreateWithFlags|EventRecord|EventDestroy|GetDevice|GetDeviceCount"
-    rb"|DeviceGetAttribute|FuncGetAttributes|MemcpyAsync|MemsetAsync|Malloc|Free)"
-)
+# Functions of CUDA's runtime for the device.
+_RUNTIME = re.compile(rf"(?:cuda|hip){one_of(load(Path(__file__).with_suffix('.toml'))['words']['runtime'])}".encode())
 
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:

@@ -26,7 +26,7 @@ from hipport.analysis.functions import function_at
 from hipport.analysis.library_names import LibraryNames
 from hipport.core.edits import Edit, Span
 from hipport.core.finding import Certainty, Finding
-from hipport.core.tables import load
+from hipport.core.tables import load, one_of
 from hipport.engine.pipeline import Pass
 from hipport.program.project import Project
 from hipport.syntax.cpp import Cpp
@@ -34,13 +34,14 @@ from hipport.syntax.python import Python, syntax_tree
 
 TABLE = load(Path(__file__).with_suffix(".toml"))
 
+_WORDS: dict[str, str] = TABLE["words"]
 #: Names in a file or a line that relate to numbers of 8 bits.
-ABOUT = re.compile(rb"(?i)fp8|float8|f8e[45]|e4m3|e5m2|float_e4|8f_e[45]")
+ABOUT = re.compile(rf"(?i){one_of(_WORDS['about'])}".encode())
 #: Code that chooses between the formats at run time or compile time.
 CHOOSES = re.compile(
     rb"gcnArchName|\bHIP_FP8_TYPE_|\b__gfx9\w*|(?i:\b(?!_{0,2}(?:hip_)?k?float8_|_{0,2}hip_fp8|_{0,2}hip_e[45]|hip_r_8f)\w*fnuz\w*)"
 )
-_WORD_ABOUT = re.compile(rb"(?i)\w*(?:fp8|float8|f8e[45]|e4m3|e5m2|float_e4|8f_e[45])\w*")
+_WORD_ABOUT = re.compile(rf"(?i)\w*{one_of(_WORDS['about'])}\w*".encode())
 _NUMBER = re.compile(
     rb"(?<![\w.])(?:0[xX][0-9a-fA-F]+(?:\.[0-9a-fA-F]*)?(?:[pP][-+]?\d+)?|(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)(?P<suffix>[fFlLuU]*)(?![\w.])"
 )
@@ -64,9 +65,9 @@ _HEX = re.compile(rb"(?<!\w)0[xX]([0-9a-fA-F]{2})[uU]?(?!\w)")
 _OF_TYPES = re.compile(
     rb"__(?:nv|hip)_(?:cvt_\w*)?fp8\w*|__(?:NV|HIP)_E[45]M\w+|(?:CUDA|HIP)_R_8F_\w+|k?Float8_\w+|\w*float8_\w+"
 )
-_ABOUT_TYPE = re.compile(rb"(?i)fp8|float8|e4m3|e5m2")
+_ABOUT_TYPE = re.compile(rf"(?i){one_of(_WORDS['mentions'])}".encode())
 _BYTE = re.compile(rb"(?:\.|->)\s*__x\b")
-_LIMIT = re.compile(rb"(?i)max|quant|scale|limit|clamp|range|inf\b")
+_LIMIT = re.compile(rf"(?i){one_of(_WORDS['limits'])}|inf\b".encode())
 _INCLUDE = {f"c10/util/{name}.h": f"c10/util/{other}.h" for name, other in TABLE["torch"].items()}
 _ENDS = re.compile(rb"[;{}]")
 GREATEST = "the largest E4M3 number is 448 in OCP's format, and 240 in FNUZ, which {archs} {have}"

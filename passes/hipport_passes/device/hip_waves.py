@@ -25,6 +25,7 @@ from hipport.core.finding import Certainty, Finding
 from hipport.engine.pipeline import Pass
 from hipport.program.project import Component, Project
 from hipport.syntax.cpp import Cpp, within
+from hipport.syntax.cuda_names import ON_DEVICE, SHUFFLE
 from hipport_passes.device.waves.marks import COUNTED, WAVE_FUNCTION, any_gpu, counted, own_names
 from hipport_passes.device.waves.sizes import named_as_warp, sized
 
@@ -33,7 +34,7 @@ _REMOVED = re.compile(rb"\b__AMDGCN_WAVEFRONT_SIZE(?:__)?\b")
 _LOOP = re.compile(
     rb"\bfor\s*\([^;(){}=]*=\s*(?P<start>[^;{}=]+);[^{};]*;[^{};]*(?:>>=|/=|/\s*2|>>\s*1)",
 )
-_SHUFFLE = re.compile(rb"\b(?:__shfl(?:_up|_down|_xor)?|__builtin_amdgcn_readlane)\s*(?=\()")
+_SHUFFLE = re.compile(rb"\b__(?:" + SHUFFLE + rb"|builtin_amdgcn_readlane)\s*(?=\()")
 #: `if (warpSize == 64)`, in front of the code that it decides about.
 _IF_64 = re.compile(rb"\bif\s*(?:constexpr\s*)?\([^;{}]*?(?:\bwarpSize\b|[=>]\s*(?:64|32)\b)[^;{}]*\)\s*\{?[^;{}]*\Z")
 #: A ballot's mask of all 64 lanes in a comparison, and the index of the last lane.
@@ -52,7 +53,7 @@ _CONSTANT = re.compile(
 )
 # The text around a template argument.
 _OPENS, _CLOSES = re.compile(rb"\w\s*<(?![<=])[^;(){}<>=]*\Z"), re.compile(rb"[^;(){}<>=?:|]*>(?!=)")
-_DEVICE = re.compile(rb"\b(?:__device__|__global__|C10_DEVICE|C10_HOST_DEVICE)\b")
+_DEVICE = re.compile(rb"\b(?:C10_DEVICE|C10_HOST_DEVICE|" + ON_DEVICE + rb")\b")
 _DEVICE_ALONE = re.compile(rb"\b(?:__device__|C10_DEVICE)\b")
 _OTHERS = "GPUs of gfx10, gfx11 or gfx12, which have 32 lanes"
 

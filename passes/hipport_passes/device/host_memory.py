@@ -26,7 +26,7 @@ _ALLOCATION = re.compile(rb"\b(" + _OF_HOST.pattern + rb")\s*(?:<[^<>;]*>\s*)?\(
 _MANAGED = re.compile(rb"\b__managed__\s[^;={}()]*?(\w+)\s*(?:\[[^;{}]*)?[;={]")
 # Thrust's containers of managed, or pinned, memory.
 _UNIVERSAL = re.compile(rb"\b(universal_(?:host_pinned_)?vector)\s*<[^;{}()]*>\s*&?\s*(\w+)")
-_WORDS = rb"managed|pinned|pin_memory|unified_?mem|mapped_?mem|zero_?copy|host_?alloc"
+_WORDS = one_of(_NAMES["by_name"]).encode()
 _BY_NAME = re.compile(rb"(?i)\w*(?:" + _WORDS + rb")\w*")
 # An option of PyTorch for tensors: `options.pinned_memory(true)`.
 _OPTION = re.compile(rb"\bpinned_memory\s*\(\s*(?:true|1)\s*\)")
@@ -38,8 +38,8 @@ _BOUND_TO = re.compile(rb"(?:&\s*|\bTORCH_FN\s*\(\s*)?(?:\w+\s*::\s*)*(\w+)(?:\s
 _NAME = re.compile(rb"\"(?:\w+::)*(\w+)[\"(]")
 #: Signs that a file takes part: allocations, atomic operations that may be lost, and bindings to Python.
 TOGETHER = re.compile(
-    rb"(?i:universal_\w*vector|HostRegister|MallocHost|HostMalloc|HostGetDevicePointer|" + _WORDS + rb")"
-    rb"|\batomic(?!Add\b|Sub\b|Exch\b|CAS\b)[A-Z]|\b(?:PYBIND11_MODULE|TORCH_LIBRARY)"
+    rb"(?i:universal_\w*vector|" + one_of(_NAMES["makes"]).encode() + rb"|" + _WORDS + rb")"
+    rb"|\batomic(?!" + one_of(_NAMES["kept"]).encode() + rb"\b)[A-Z]|\b" + one_of(_NAMES["binds"]).encode()
 )
 _MAIN = re.compile(rb"\bmain\s*\(")
 # The longest text of a statement.

@@ -26,7 +26,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import cast
 
 from hipport.analysis.collective_summary import Collectives
@@ -35,7 +35,7 @@ from hipport.analysis.functions import DEVICE, function_at
 from hipport.core.edits import Edit, NewFile, Span
 from hipport.core.finding import Certainty, Finding
 from hipport.core.source import Source
-from hipport.core.tables import load
+from hipport.core.tables import load, one_of
 from hipport.engine.pipeline import Pass
 from hipport.program.own_headers import include, with_included_headers
 from hipport.program.project import Component, Project
@@ -52,16 +52,17 @@ from hipport_passes.device.ptx.translate import PtxPlace, Translation, translate
 from hipport_passes.device.ptx.written_out import TOGETHER, WrittenAsm, WrittenOut, written_out
 from hipport_passes.device.written_out_macros import mark
 
+_WORDS: dict[str, str] = load(Path(__file__).with_suffix(".toml"))["words"]
 _TYPED = re.compile(rb"\.(?:pred|[busf](?:8|16|32|64)|b?f16(?:x2)?|b128)\b")
-_VIDEO = re.compile(rb"v(?:add|sub|absdiff|min|max|avrg|set|mad|shl|shr)[24]?")
+_VIDEO = re.compile(rb"v" + one_of(_WORDS["video"]).encode() + rb"[24]?")
 _WORD = re.compile(rb"\w+")
 # How many opcodes of one statement a message names.
 _LISTED = 12
 # Collectives, by the names of hipport's functions. In macros, the rest of a name may be pasted to it.
 COLLECTIVES = Collectives(
-    re.compile(rb"(?:shfl_sync|vote_sync|match_(?:any|all)_sync|redux_sync)_\w*|elect_sync|bar_warp_sync"),
-    re.compile(rb"(?:__)?activemask(?:_b32)?|__ballot(?:_sync)?|vote_(?:sync_)?ballot_b32|(?:__)?match_\w+"),
-    re.compile(rb"__syncthreads\w*|(?:bar|barrier)_(?:cta_)?(?:sync|red_\w+)"),
+    re.compile(one_of(_WORDS["of_masks"]).encode()),
+    re.compile(one_of(_WORDS["of_lanes"], r"\w+").encode()),
+    re.compile(one_of(_WORDS["of_blocks"]).encode()),
     position=lambda name: 3 if name.startswith(b"shfl") else 0 if name.startswith((b"elect", b"bar")) else 1,
 )
 # Functions that hipport/warp.h does not have.
@@ -69,7 +70,7 @@ _MORE_THAN_LANES = re.compile(rb"hipport::(?:ptx::|numbered_)")
 # Short names of CPU instructions: `add.s` is one of MIPS, `fence.i` of RISC-V, `b.ne` of ARM.
 _SHORT = re.compile(rb"[a-z]{1,2}|\d?[sdhbqw](?:\.\w)?|tso")
 # Prefixes of AMD's own instructions, and of directives of its assembler.
-_OF_AMD = re.compile(rb"(?:s|v|ds|global|flat|scratch|buffer|image|tbuffer|exp)_|\.(?:p2align|amd\w*)")
+_OF_AMD = re.compile(one_of(_WORDS["of_amd"]).encode() + rb"_|\.(?:p2align|amd\w*)")
 _DIRECTIVE = re.compile(rb"\s*(\.[a-z]\w*)")
 # The beginning or the end of a block, in a statement of its own.
 _BLOCK = re.compile(rb"\s*(?:\{\s*)?\.reg\s|\s*[{}]\s*\Z")

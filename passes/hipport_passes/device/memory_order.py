@@ -27,6 +27,7 @@ from hipport.engine.pipeline import Pass
 from hipport.program.own_headers import include
 from hipport.program.project import Project
 from hipport.syntax.cpp import Cpp
+from hipport.syntax.cuda_names import SLEEP
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 _TABLE = Path(__file__).with_suffix(".toml")
 _LOOPS = frozenset(("while_statement", "do_statement", "for_statement"))
 # The body of a loop that only waits.
-_WAITS = re.compile(rb"(?:\s|[;{}]|(?:hipport::)?(?:__)?(?:nanosleep|builtin_amdgcn_s_sleep)\s*\([^()]*\)\s*;)*")
+_WAITS = re.compile(rb"(?:\s|[;{}]|(?:hipport::)?(?:__)?" + SLEEP + rb"\s*\([^()]*\)\s*;)*")
 _FENCE = re.compile(rb"\w*fence\w*|\basm\b|\b__(?:atomic|hip_atomic)_\w+")
 _WORD = re.compile(rb"[A-Za-z_]\w*")
 _ELEMENT = re.compile(rb"\b([A-Za-z_]\w*)\s*\[")

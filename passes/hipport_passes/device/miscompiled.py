@@ -36,6 +36,7 @@ from hipport.core.finding import Certainty, Finding
 from hipport.engine.pipeline import Pass
 from hipport.program.project import Project
 from hipport.syntax.cpp import Cpp
+from hipport.syntax.cuda_names import VARIABLE
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -259,7 +260,7 @@ def _unsigned(function: Function, node: Node) -> bool:
 
 
 def _unsigned_text(function: Function, text: bytes) -> bool:
-    if _UNSIGNED_NUMBER.fullmatch(text) or re.fullmatch(rb"(?:threadIdx|blockIdx|blockDim|gridDim)\.[xyz]", text):
+    if _UNSIGNED_NUMBER.fullmatch(text) or re.fullmatch(VARIABLE + rb"\.[xyz]", text):
         return True
     if not re.fullmatch(rb"[A-Za-z_]\w*", text):
         return False

@@ -35,6 +35,7 @@ from hipport.engine.pipeline import Pass
 from hipport.program.own_headers import include
 from hipport.program.project import Project
 from hipport.syntax.cpp import Cpp, within
+from hipport.syntax.cuda_names import MASKED, MATCH, SHUFFLE
 from hipport_passes.device.waves.kinds import hip_throughout, narrow_mask
 from hipport_passes.device.waves.sizes import sizes_of_wavefronts
 
@@ -54,7 +55,7 @@ _FOR_CUDA = re.compile(
     rb"^[ \t]*#[ \t]*define[ \t]+(\w+)(?:\([^()]*\))?[ \t]+(__(?:shfl\w*|ballot|any|all)_sync)\b", re.M
 )
 _FOR_HIP = re.compile(
-    rb"^[ \t]*#[ \t]*define[ \t]+(\w+)\([^()]*\)[ \t]+(__(?:shfl|shfl_up|shfl_down|shfl_xor|any|all))[ \t]*\(", re.M
+    rb"^[ \t]*#[ \t]*define[ \t]+(\w+)\([^()]*\)[ \t]+(__(?:any|all|" + SHUFFLE + rb"))[ \t]*\(", re.M
 )
 _OWN_BARRIER = re.compile(rb"^[ \t]*#[ \t]*define[ \t]+__syncwarp\b[^\r\n]*(?:barrier|fence|sync)", re.M)
 
@@ -66,8 +67,8 @@ _EVERY = re.compile(rb"[\s(]*(?:~\s*0|-\s*1)[^\W\d]{0,3}[\s)]*")
 _TOGETHER = "all lanes that its mask names reach this call together"
 
 _COLLECTIVES = Collectives(
-    re.compile(rb"__(?:shfl(?:_up|_down|_xor)?|any|all|uni|ballot|match_(?:any|all)|reduce_\w+)_sync|__syncwarp"),
-    re.compile(rb"__activemask|__ballot(?:_sync)?|__match_a(?:ny|ll)_sync|activemask|ballot|match_any"),
+    re.compile(MASKED),
+    re.compile(rb"__activemask|__ballot(?:_sync)?|__" + MATCH + rb"_sync|activemask|ballot|match_any"),
     re.compile(rb"__syncthreads\w*"),
 )
 

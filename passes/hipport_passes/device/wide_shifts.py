@@ -19,12 +19,14 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from hipport.analysis.functions import LOOPS, Function, Variable, arguments, called_name, functions
 from hipport.analysis.kernels import Kernels
 from hipport.core.edits import Edit, Span
 from hipport.core.finding import Certainty, Finding
+from hipport.core.tables import load, one_of
 from hipport.engine.pipeline import Pass
 from hipport.program.own_headers import include
 from hipport.program.project import Project
@@ -38,29 +40,23 @@ _SHIFT = re.compile(rb"<<(?<!<<<)(?!<)|>>(?<!>>>)(?!>)")
 # A macro whose text has neither `#` nor `##`.
 _MACRO = re.compile(rb"#[ \t]*define[ \t]+\w+(?P<parameters>\([^()]*\))?(?P<text>[ \t(][^#]*)", re.DOTALL)
 _SPLICE = re.compile(rb"\\(?=[ \t]*[\r\n])")
+_WORDS: dict[str, str] = load(Path(__file__).with_suffix(".toml"))["words"]
+_RANGES, _SIZES = one_of(_WORDS["ranged"]).encode(), one_of(_WORDS["sizes"]).encode()
 # Operations that may show the amount of a shift.
-_TELLS = re.compile(
-    rb"(?i)lane|__popc|__ffs|__clz|\bmin\b|\b31\b|\b0x1f\b|\b32\b|\b63\b|\b64\b|warp_?size|threads_per_warp"
-)
-_RANGED = re.compile(rb"(?i)lane|__popc|__ffs|__clz|\bmin\b")
-_TELLING = re.compile(rb"(?i)\w*(?:lane|__popc|__ffs|__clz|warp_?size|threads_per_warp)\w*|min|31|0x1f|32|63|64")
-_LANE = re.compile(rb"(?i)(?:\w*_)?lane(?:_?(?:id|idx|index|num))?_?|hp_lane|lid")
-_MASKS = re.compile(rb"(?i)mask|ballot|active|lanes|votes?|bits|todo|pending")
-_WIDE = re.compile(rb"long\s+long|\b(?:u?int64_t|[ui]64|size_t|u?longlong|u?long|ptrdiff_t)\b|\blong\b")
-_NARROW = re.compile(
-    rb"(?:\s|\b(?:const|volatile|static|constexpr|register|std\s*::|unsigned|signed|int|short|char|uint|uchar|ushort"
-    rb"|u?int(?:8|16|32)_t|[ui](?:8|16|32))\b)+"
-)
+_TELLS = re.compile(rb"(?i)" + _RANGES + rb"|\bmin\b|\b31\b|\b0x1f\b|\b32\b|\b63\b|\b64\b|" + _SIZES)
+_RANGED = re.compile(rb"(?i)" + _RANGES + rb"|\bmin\b")
+_TELLING = re.compile(rb"(?i)\w*(?:" + _RANGES + rb"|" + _SIZES + rb")\w*|min|31|0x1f|32|63|64")
+_LANE = re.compile(rf"(?i)(?:\w*_)?{one_of(_WORDS['lanes'])}_?|{one_of(_WORDS['lanes_alone'])}".encode())
+_MASKS = re.compile(rf"(?i){one_of(_WORDS['masks'])}".encode())
+_WIDE = re.compile(rf"long\s+long|\b{one_of(_WORDS['wide'])}\b".encode())
+_NARROW = re.compile(rf"(?:\s|\b(?:std\s*::|{one_of(_WORDS['narrow'])})\b)+".encode())
 # `#define ALL 0xffffffffu`, `constexpr uint64_t all = ~0`
 _MACRO_NUMBER = re.compile(
     rb"#[ \t]*define[ \t]+(?P<macro>\w+)[ \t]+(?P<number>\(*~?(?:0[xX][0-9a-fA-F]+|\d+)[uUlL]*\)*)[ \t]*[\r\n]"
 )
 _CONSTANT = re.compile(rb"const(?<!\wconst)(?:expr)?\b(?P<type>[\w\s:]*?)\b(?P<constant>\w+)\s*(?:=|\{)")
 _MOST = {b"UINT_MAX": 32, b"UINT32_MAX": 32, b"INT_MAX": 32, b"INT32_MAX": 32, b"UINT64_MAX": 64, b"ULLONG_MAX": 64}
-_OF_32 = re.compile(
-    rb"(?:__)?(?:ballot|match_any|match_all|reduce_(?:and|or|xor))_sync|(?:__)?activemask|__popcl?l?|__ffsl?l?|__brev"
-    rb"|__float_as_u?int|(?:__)?lanemask_\w+"
-)
+_OF_32 = re.compile(one_of(_WORDS["of_32_bits"], r"\w+").encode())
 _COUNTS = {b"popc": 0, b"ffs": 0, b"clz": 1}
 _COUNT = re.compile(rb"__(popc|ffs|clz)(ll)?")
 _NAME = re.compile(rb"[A-Za-z_]\w*")

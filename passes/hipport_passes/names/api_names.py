@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 from hipport.analysis.macros import defined, expanded, pasting
 from hipport.core.edits import Edit, Span
 from hipport.core.finding import Certainty, Finding
-from hipport.core.tables import load
+from hipport.core.tables import load, one_of
 from hipport.engine.pipeline import Pass
 from hipport.program.project import Project
 from hipport.syntax.cpp import Cpp, word_before
@@ -36,13 +36,19 @@ _IDENTIFIER = re.compile(rb"\b[A-Za-z_]\w*")
 _CALL = re.compile(rb"\s*\(")
 _TAGGED = re.compile(rb"\b(?:struct|enum)\s+$")
 _BLANK = re.compile(rb"[ \t]*")
-_HIP = re.compile(rb"\b(?:__)?(?:hip|HIP|roc|ROC|miopen|rccl)\w*")
+
+
+def _beginning(key: str) -> bytes:
+    return one_of(load(Path(__file__).with_suffix(".own.toml"))["words"][key]).encode()
+
+
+_HIP = re.compile(rb"\b(?:__)?(?:rccl|" + _beginning("hip") + rb")\w*")
 # The beginning of one of CUDA's names, to which a macro adds the rest.
 _PASTED = re.compile(
-    rb"(?<![\w#])(?P<prefix>(?:cuda|cublas(?:Lt)?|cusparse|cufft|curand|cusolver(?:Dn|Sp|Rf)?|cudnn|nvrtc|nvml|cu)(?:[A-Z]\w*)?"
-    rb"|(?:CUBLAS|CUSPARSE|CUFFT|CURAND|CUSOLVER|CUDNN|NVRTC|NVML)_\w*|CUDA_[RC]_\w*|CU(?:DA)?)[ \t]*##"
+    rb"(?<![\w#])(?P<prefix>" + _beginning("functions") + rb"(?:[A-Z]\w*)?"
+    rb"|" + _beginning("constants") + rb"_\w*|CUDA_[RC]_\w*|CU(?:DA)?)[ \t]*##"
 )
-_PASTED_FOR_HIP = re.compile(rb"(?<![\w#])(?:hip|HIP|roc|ROC|miopen)\w*[ \t]*##")
+_PASTED_FOR_HIP = re.compile(rb"(?<![\w#])" + _beginning("hip") + rb"\w*[ \t]*##")
 _OF_CALL = re.compile(r"\{(\w+)\}")
 _SPLICED = re.compile(rb"[A-Za-z_]\w*(?:" + SPLICE + rb"\w+)+")
 _SPLICE = re.compile(SPLICE)
@@ -55,7 +61,7 @@ _USING = re.compile(
 _CONDITION = re.compile(rb"#[ \t]*(?:if|ifdef|ifndef|elif)\b")
 _UNDEF = re.compile(rb"#[ \t]*undef\b")
 # Calling conventions of functions on other systems than Linux.
-_CONVENTION = re.compile(rb"\s*(?:(?:__stdcall|__cdecl|_stdcall|_cdecl|__fastcall|WINAPI)\s*)?")
+_CONVENTION = re.compile(rb"\s*(?:" + _beginning("conventions") + rb"\s*)?")
 
 
 #: The names of namespaces, outermost first, and a name that is declared in the innermost.

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 _TABLE = Path(__file__).with_suffix(".toml")
 
 _CLASS_NAME = re.compile(rb"Warp[A-Z]\w+|BlockLoad|BlockStore")
-_LANE_NAME = re.compile(rb"LaneId|WarpId|LaneMask\w\w|WARP_\w+|WarpMask|ShuffleUp|ShuffleDown")
+_LANE_NAME = re.compile(rb"LaneMask\w\w|WARP_\w+|" + one_of(load(_TABLE)["words"]["lane_names"]).encode())
 _NAME = re.compile(rb"(?:(?P<root>\b\w+)(?P<colons>\s*::\s*))?\b(?P<name>" + _CLASS_NAME.pattern + rb")\s*<(?!<)")
 _LANES = re.compile(
     rb"(?:::\s*)?\b(?P<root>\w+)\s*::\s*"
@@ -56,7 +56,7 @@ _ALIAS = re.compile(
     rb"namespace(?<!\wnamespace)\s+(\w+)\s*=\s*(?:(?:\w+\s*)?::\s*)*(\w+)\s*;|"
     rb"#[ \t]*define[ \t]+(\w+)[ \t]+(?:(?:\w+[ \t]*)?::[ \t]*)*(\w+)[ \t]*[\r\n]"
 )
-_DECLARED = re.compile(rb"\b(?:struct|class)\s+(Warp[A-Z]\w+|BlockLoad|BlockStore)\b(?!\s*[;<])")
+_DECLARED = re.compile(rb"\b(?:struct|class)\s+(" + _CLASS_NAME.pattern + rb")\b(?!\s*[;<])")
 _OPENED = re.compile(rb"using(?<!\wusing)\s+(?:namespace\s+(?:::\s*)?(\w+)\s*;|(?:::\s*)?(\w+)\s*::\s*(\w+)\s*;)")
 _USING = re.compile(rb"\busing\s+(?:::\s*)?\Z")
 _ALGORITHM = re.compile(rb"(?:\w+\s*::\s*)*(\w+)")
@@ -74,7 +74,7 @@ _WORDS = re.compile(rb"[A-Za-z_]\w*")
 #: The text after the parameters of a constructor.
 _BODY = re.compile(rb"\s*(?:noexcept\s*)?(?:\{|:(?!:)|=\s*default\b)")
 # Classes whose methods are collectives of lanes or threads.
-_TOGETHER = re.compile(rb"Warp(?:Reduce|Scan|Exchange|MergeSort|Load|Store)|Block[A-Z]\w+")
+_TOGETHER = re.compile(one_of(load(_TABLE)["words"]["warps"]).encode() + rb"|Block[A-Z]\w+")
 _OF_LANES = re.compile(rb"Warp[A-Z]\w+")
 _OF_CUB = re.compile(rb"(?:\b(\w+)\s*::\s*)?\b(" + _TOGETHER.pattern + rb")\s*<(?!<)")
 _IN_FRONT = rb"([\w:]+(?:\s*<[^;(){}]*>)?(?:\s*::\s*\w+)*)\s*(?:const\b\s*)?&{0,2}\s*\b%s\s*[,)=;{(\[]"

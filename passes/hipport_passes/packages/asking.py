@@ -6,18 +6,21 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
+from pathlib import Path
 
 from hipport.core.edits import Edit, Span
 from hipport.core.finding import Finding
 from hipport.core.source import Source
+from hipport.core.tables import load, one_of
 from hipport.program.project import Project
 from hipport_passes.packages import recipes as table
 from hipport_passes.packages.judge import Verdict, judge
 from hipport_passes.packages.recipes import Recipes, for_cuda
 
+_WORDS: dict[str, str] = load(Path(__file__).with_name("package_words.toml"))["words"]
 # A build script that needs PyTorch to run; one that only requires its installation does not.
 _BUILDS_WITH_TORCH = re.compile(
-    rb"^[ \t]*(?:import|from)[ \t]+torch\b|cpp_extension|CUDAExtension|skbuild", re.MULTILINE
+    rb"^[ \t]*(?:import|from)[ \t]+torch\b|" + one_of(_WORDS["builds_with_torch"]).encode(), re.MULTILINE
 )
 _SAYS_ROCM = re.compile(
     rb"rocm|radeon|/dev/kfd|(?<![a-z])(?:hip(?:cc)?|gfx\d\w+)(?![a-z])|(?<![a-z])amd(?!64|[a-z])", re.IGNORECASE

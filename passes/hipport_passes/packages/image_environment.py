@@ -5,25 +5,26 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 from hipport.core.edits import Edit, Span
 from hipport.core.finding import Certainty, Finding
 from hipport.core.source import Source
+from hipport.core.tables import load, one_of
 from hipport.syntax.shell import Definition, Dockerfile, Word, settings
 from hipport_passes.packages.asking import Asking, says_cuda_index
 from hipport_passes.packages.recipes import for_rocm
 
+_WORDS: dict[str, str] = load(Path(__file__).with_name("package_words.toml"))["words"]
 _IMAGE = re.compile(
     r"(?P<ours>(?:(?:docker\.io|nvcr\.io)/)?nvidia/cuda(?::.*)?|(?:docker\.io/)?pytorch/pytorch:.*cuda.*|nvcr\.io/nvidia/pytorch:.*)"
     r"|(?:docker\.io/)?nvidia/.*|nvcr\.io/.*|.*(?:cuda\d|:.*-gpu\b).*"
 )
 
-_OTHER_SYSTEM = re.compile(r"centos|rockylinux|ubi\d|opensuse|windows", re.IGNORECASE)
+_OTHER_SYSTEM = re.compile(rf"{one_of(_WORDS['other_systems'])}|ubi\d", re.IGNORECASE)
 # Variables in which pip and uv find an index or a page of links (docs.astral.sh/uv, "Environment variables" and "Using
 # uv with PyTorch").
-_INDEX_VARIABLE = re.compile(
-    r"PIP_(?:(?:EXTRA_)?INDEX_URL|FIND_LINKS)|UV_(?:(?:EXTRA_)?INDEX_URL|(?:DEFAULT_)?INDEX|FIND_LINKS)"
-)
+_INDEX_VARIABLE = re.compile(one_of(_WORDS["index_variables"]))
 _RELEASE = re.compile(rb"\bcu\d{2,3}\b")
 _URL = re.compile(rb"https?://(?:\$\([^)]*\)|[^\s\"'])+")
 

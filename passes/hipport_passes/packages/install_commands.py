@@ -6,15 +6,18 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from hipport.core.edits import Span
+from hipport.core.tables import load, one_of
 from hipport.syntax.shell import Command, Word
 
+_WORDS: dict[str, str] = load(Path(__file__).with_name("package_words.toml"))["words"]
 _PIP = re.compile(r"(?:.*/)?pip[\d.]*")
 _PYTHON = re.compile(
     r"(?:.*/)?python[\d.]*|\$\{?\w*PYTHON\w*\}?|\$\{?\w*VENV\w*\}?/bin/python|\{sys\.executable\}", re.IGNORECASE
 )
-_CONDA = re.compile(r"(?:.*/)?(?:conda|mamba|micromamba)")
+_CONDA = re.compile(rf"(?:.*/)?{one_of(_WORDS['conda'])}")
 
 # Commands that add a package to a project's list, which has an index of its own.
 PROJECTS = {"poetry": "add", "pdm": "add", "pipenv": "install"}

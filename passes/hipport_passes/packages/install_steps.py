@@ -6,11 +6,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import PurePath, PurePosixPath
+from pathlib import Path, PurePath, PurePosixPath
 
 from hipport.core.edits import Edit, Span
 from hipport.core.finding import Certainty
 from hipport.core.source import Source
+from hipport.core.tables import load, one_of
 from hipport.engine.outcomes import Ported
 from hipport.program.extensions import extensions
 from hipport.program.project import Project
@@ -29,15 +30,14 @@ from hipport_passes.packages.pip_lists import in_conda, in_requirements
 from hipport_passes.packages.recipes import Family, Recipes
 from hipport_passes.packages.toml_lists import as_pip
 
+_WORDS: dict[str, str] = load(Path(__file__).with_name("package_words.toml"))["words"]
 # A path with a slash and without a scheme is a folder to pip.
 _LOCAL = re.compile(
     r"(?:-e\s+|--editable[ =])?(?:file:(?://)?)?(\.[/\\]?[\w./-]*|[\w.-]+(?:/[\w.-]+)+/?)(?:\[[^\]]*\])?\s*(?:#.*)?"
 )
 _BUILT_BY = ("setup.py", "pyproject.toml", "setup.cfg")
-_NOT_FOR_USE = re.compile(
-    r"(?i)(?:^|[-_/])(?:dev|tests?|docs?|lint|ci|benchmarks?|examples?|build|lock|rocm|cuda|cpu)(?:[-_./]|$)"
-)
-_BASE = re.compile(r"requirements/(?:requirements|base|runtime|core|main)\.(?:txt|in)")
+_NOT_FOR_USE = re.compile(rf"(?i)(?:^|[-_/]){one_of(_WORDS['not_for_use'])}(?:[-_./]|$)")
+_BASE = re.compile(rf"requirements/{one_of(_WORDS['base'])}\.(?:txt|in)")
 
 #: The name of a conda environment's file that is installed; conda decides by its suffix.
 _ENVIRONMENT = "environment.yml"

@@ -6,16 +6,19 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from urllib.parse import unquote
 
 from hipport.core.finding import Certainty
+from hipport.core.tables import load, one_of
 from hipport_passes.packages.recipes import Family, Recipes, for_cuda, for_rocm, normalised
 
 _NAMED = re.compile(r"([A-Za-z0-9](?:[\w.-]*[A-Za-z0-9])?)\s*(\[[^\]]*\])?\s*")
 _CLAUSES = re.compile(r"\(?\s*((?:(?:===|==|~=|!=|<=|>=|<|>)\s*[^\s,;()#]+\s*,?\s*)*)\)?\s*")
 _CLAUSE = re.compile(r"(===|==|~=|!=|<=|>=|<|>)\s*([^\s,;()#]+)")
+_WORDS: dict[str, str] = load(Path(__file__).with_name("package_words.toml"))["words"]
 _ADDRESS = re.compile(
-    r"(?:@\s*)?((?:git|hg|svn|bzr)\+\S+|https?://\S+|(?:git@|ssh://)\S+|(?:file:|\.{0,2}/)\S*/[^/\s]+\.whl(?=[\s;#]|$))"
+    rf"(?:@\s*)?({one_of(_WORDS['version_control'])}\+\S+|https?://\S+|(?:git@|ssh://)\S+|(?:file:|\.{{0,2}}/)\S*/[^/\s]+\.whl(?=[\s;#]|$))"
 )
 _EGG = re.compile(r"[#&]egg=([\w.-]+)")
 _WHEEL = re.compile(r"/([A-Za-z0-9_.]+?)-(\d[^/-]*)-[^/]*\.(?:whl|tar\.gz)")

@@ -5,23 +5,25 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from pathlib import PurePath
+from pathlib import Path, PurePath
 
 from hipport.core.source import Source
+from hipport.core.tables import load, one_of
 from hipport.program.project import Project
 from hipport.syntax.packaging import SetupCfg
 from hipport.syntax.python import Python
 from hipport.syntax.toml import Toml
 
+_WORDS: dict[str, str] = load(Path(__file__).with_name("package_words.toml"))["words"]
 # Folders in which trees keep third-party sources.
-_OF_OTHERS = re.compile(
-    r"(?i)(?:third|3rd)[-_]?part(?:y|ies)|externals?|extern|submodules?|vendor(?:ed)?|deps|dependencies|extensions|ext|lib|libs|thirdparty"
-)
+_OF_OTHERS = re.compile(rf"(?i){one_of(_WORDS['third_party'])}")
 _NAME = re.compile(rb"\bname[ \t]*=[ \t]*(?:[\"']([\w.-]+)[\"']|([A-Za-z_]\w*)\b(?![ \t]*[(.\[]))")
 _SETUP = re.compile(rb"\bsetup[ \t]*\(")
 _IN_CFG = re.compile(rb"(?m)^\[metadata\][^\[]*?^name[ \t]*=[ \t]*([\w.-]+)", re.DOTALL)
 _CLONED = re.compile(
-    rb"(?:git[ \t]+clone|git\+)[^\n]*?(?:github|gitlab)\.com[/:]([\w.-]+/[\w.-]+?)(?:\.git)?(?=[/@#?\s\"'`]|$)"
+    rb"(?:git[ \t]+clone|git\+)[^\n]*?"
+    + one_of(_WORDS["hosts"]).encode()
+    + rb"[/:]([\w.-]+/[\w.-]+?)(?:\.git)?(?=[/@#?\s\"'`]|$)"
 )
 _TABLES = (("project",), ("tool", "poetry"), ("tool", "flit", "metadata"))
 

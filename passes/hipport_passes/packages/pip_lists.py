@@ -6,10 +6,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 
 from hipport.core.edits import Edit, Span
 from hipport.core.finding import Certainty, Finding
 from hipport.core.source import Source
+from hipport.core.tables import load, one_of
 from hipport.syntax.packaging import CondaEnvironment, PackageLine, Requirements, SetupCfg, ToxIni
 from hipport.syntax.shell import Word
 from hipport_passes.packages.asking import Asking, decoded, finding, note, part, says_cuda_index
@@ -18,7 +20,8 @@ from hipport_passes.packages.image_environment import indexes
 from hipport_passes.packages.judge import Verdict
 from hipport_passes.packages.lists import commented
 
-_OPTION = re.compile(r"(--index-url|-i|--extra-index-url|--find-links|-f|--editable|-e)(?:\s*=\s*|\s+)(\S+)", re.DOTALL)
+_WORDS: dict[str, str] = load(Path(__file__).with_name("package_words.toml"))["words"]
+_OPTION = re.compile(rf"({one_of(_WORDS['addresses'])})(?:\s*=\s*|\s+)(\S+)", re.DOTALL)
 _FOLDER = re.compile(r"(?:\./)*([\w.-]+(?:/[\w.-]+)*)/?")
 _CONDA = re.compile(r"(?:(?P<channel>[\w./-]+)::)?(?P<name>[\w.-]+)")
 _PYTORCH = (

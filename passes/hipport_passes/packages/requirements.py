@@ -17,12 +17,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import Any
 
 from hipport.core.finding import Certainty, Finding
 from hipport.core.group import Group
 from hipport.core.source import Source
+from hipport.core.tables import load, one_of
 from hipport.engine.pipeline import Pass
 from hipport.program.project import Project
 from hipport.syntax.notebook import Notebook
@@ -32,15 +33,13 @@ from hipport.syntax.shell import Definition, Dockerfile, Markdown, Shell
 from hipport.syntax.toml import Toml
 from hipport_passes.packages.recipes import for_rocm
 
-_WORDS = re.compile(
-    r"(?i)(?<![a-z])(?:(?:rocm|hip|amd|cuda|nvidia|gpu)(?:\d+(?:[._]\d+)*)?|cu\d{2,3}|\d+(?:\.\d+)*)(?![a-z])"
+_WORDS: dict[str, str] = load(Path(__file__).with_name("package_words.toml"))["words"]
+_PARTS = re.compile(
+    rf"(?i)(?<![a-z])(?:{one_of(_WORDS['for_gpus'])}(?:\d+(?:[._]\d+)*)?|cu\d{{2,3}}|\d+(?:\.\d+)*)(?![a-z])"
 )
 # A list for the CPU, or for another kind of accelerator, is not for CUDA.
-_FOR_OTHERS = re.compile(
-    r"(?i)(?<![a-z])(?:cpu(?:_?only)?|npu|xpu|hpu|tpu|mps|macos|windows|ascend|maca|musa|camb|cambricon|gaudi|neuron)"
-    r"(?![a-z])"
-)
-_REQUIRES = re.compile(rb"install_requires|extras_require|setup_requires|tests_require|dependency_links")
+_FOR_OTHERS = re.compile(rf"(?i)(?<![a-z]){one_of(_WORDS['for_others'])}(?![a-z])")
+_REQUIRES = re.compile(one_of(_WORDS["lists"]).encode())
 
 Reader = Callable[[Any, Any], Iterable[Finding]]
 
@@ -144,7 +143,7 @@ def _is_ported(source: Source, project: Project) -> bool:
 
 def _bare(path: PurePath) -> str:
     """Return a path without a vendor or version: `docker/rocm/Dockerfile` and `docker/Dockerfile` are equal."""
-    return re.sub(r"[-_./]+", "/", _WORDS.sub("", path.as_posix())).strip("/")
+    return re.sub(r"[-_./]+", "/", _PARTS.sub("", path.as_posix())).strip("/")
 
 
 PASS = Pass(Source, find, Group.PACKAGES)

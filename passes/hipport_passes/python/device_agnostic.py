@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 from hipport.core.edits import Edit, Span
 from hipport.core.finding import Certainty, Finding
 from hipport.core.source import Source
-from hipport.core.tables import load
+from hipport.core.tables import load, one_of
 from hipport.engine.pipeline import Pass
 from hipport.program.dividing import near
 from hipport.program.project import Project
@@ -39,15 +39,16 @@ if TYPE_CHECKING:
     from hipport_passes.build_files.build_scripts.script import Script
 
 _TABLE = Path(__file__).with_suffix(".toml")
+_WORDS: dict[str, str] = load(_TABLE)["words"]
 _ASKED = re.compile(rb"#[ \t]*hipport:[ \t]*device-agnostic\b")
 _MENTIONS = re.compile(rb"[\"']cuda\b|\.cuda\b|pin_memory|\bdevice=\d|\.to\(\d")
 _TORCH = re.compile(
     rb"(?m)^[ \t]*(?:import|from)[ \t][^\r\n]*"
-    rb"\b(?:torch\w*|flash_attn|xformers|transformers|diffusers|accelerate|open_clip|kornia|lightning)\b"
+    rb"\b" + one_of(_WORDS["packages"]).encode() + rb"\b"
 )
-_BUILDS = re.compile(rb"\bcpp_extension\b|\bsetuptools\b")
+_BUILDS = re.compile(rf"\b{one_of(_WORDS['builds'])}\b".encode())
 _DEVICE = re.compile(r"cuda(?::(\d+))?")
-_INDEX = re.compile(r"(?:.*\.)?(?:\w*_)?(?:rank|gpu|gpus|gpu_id|gpu_ids\[0\]|idx|index|dev_id|device_id|devid)")
+_INDEX = re.compile(rf"(?:.*\.)?(?:\w*_)?{one_of(_WORDS['indices'])}")
 _SETTLED = "; assumes that later code neither sets CUDA_VISIBLE_DEVICES nor forks a process that uses the GPU"
 
 

@@ -31,26 +31,31 @@ if TYPE_CHECKING:
 from hipport_passes.python.devices.device_recipes import back_ends, concerns, known_recipes
 
 WORDS = load(Path(__file__).with_suffix(".toml"))["words"]
-_INVENTED = re.compile(r"(?:hip|rocm|amd|amdgpu)(:\d+)?")
+_DEVICES, _MODULES = one_of(WORDS["devices"]), one_of(WORDS["modules"])
+_INVENTED = re.compile(rf"{_DEVICES}(:\d+)?")
 # A quick test of a file's words.
 _MENTIONS = re.compile(
-    rb"[\"'](?:hip|rocm|amd|amdgpu)(?::[^\"'\r\n]*)?[\"']|\btorch\.(?:backends\.)?(?:hip|rocm|amd)\b"
-    rb"|\btorch import[^\r\n]*\b(?:hip|rocm)\b|\.hip\(\)"
+    rf"[\"']{_DEVICES}(?::[^\"'\r\n]*)?[\"']|\btorch\.(?:backends\.)?(?:amd|{_MODULES})\b"
+    rf"|\btorch import[^\r\n]*\b{_MODULES}\b|\.hip\(\)".encode()
 )
 # A type of tensors.
-_TYPE = re.compile(r"torch\.(hip|rocm|amd)\.(?:sparse\.)?[A-Z]\w*Tensor")
+_TYPE = re.compile(rf"torch\.(amd|{_MODULES})\.(?:sparse\.)?[A-Z]\w*Tensor")
 #: Functions that only print their arguments.
 SHOWS = re.compile(rf"(?:\w+\.)*{one_of(WORDS['shows'])}")
 _MODEL = re.compile(rf"(?:\w+\.)*\w*{one_of(WORDS['models'])}", re.IGNORECASE)
 # A back end of that name that the program registers itself.
 _OWN = re.compile(rb"privateuse_?(?:1|one)", re.IGNORECASE)
-_MODULE = re.compile(r"torch\.(?:hip|rocm)|torch\.backends\.(?:hip|rocm)")
+_MODULE = re.compile(rf"torch\.(?:backends\.)?{_MODULES}")
 #: Libraries that pass their `device` to PyTorch.
 LIBRARIES = one_of(WORDS["libraries"])
 _IMPORT = re.compile(rb"(?m)^[ \t]*(?:import|from)[ \t][^\r\n]*")
 # Also files made for PyTorch that get an `import torch` from `python_gates`.
 _TORCH = re.compile(
-    rb"(?m)^[ \t]*(?:import|from)[ \t][^\r\n]*\b(?:torch|flash_attn|xformers|" + LIBRARIES.encode() + rb")\b"
+    rb"(?m)^[ \t]*(?:import|from)[ \t][^\r\n]*\b(?:"
+    + one_of(WORDS["frameworks"]).encode()
+    + rb"|"
+    + LIBRARIES.encode()
+    + rb")\b"
 )
 
 
@@ -373,7 +378,7 @@ def _modules(script: Script) -> Iterator[Finding]:
         call
         for name in ("hasattr", "getattr")
         for call in script.calls(name)
-        if re.match(r"\w+\(\s*torch(?:\.backends)?\s*,\s*[\"'](?:hip|rocm)[\"']", script.code(call))
+        if re.match(rf"\w+\(\s*torch(?:\.backends)?\s*,\s*[\"']{_MODULES}[\"']", script.code(call))
     ]
     if asked:
         # Never true, which does no harm if torch.cuda is tested, too.

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from hipport.core.edits import Edit
 from hipport.core.finding import Certainty, Finding
+from hipport.core.tables import one_of
 from hipport.engine.pipeline import Pass
 from hipport.program.project import Project
 from hipport.syntax.python import Misplaced, Python
@@ -26,9 +27,10 @@ if TYPE_CHECKING:
 
     from hipport_passes.python.runtime.program import PythonProgram
 
-_NAMES = re.compile(rb"\b(?:float8_e4m3fn|float8_e5m2|float8e4nv|float8e5)\b")
+_WORDS: dict[str, str] = TABLE["words"]
+_NAMES = re.compile(rf"\b{one_of(_WORDS['python_types'])}\b".encode())
 _GREATEST = re.compile(rb"(?<![\w.])(?:448(?:\.0*)?|4\.48e\+?0*2|0?\.00223\d*|2\.23\d*e-0*3)(?![\w.])")
-_LIMIT = re.compile(r"(?i)max|quant|scale|limit|clamp|range|inf\b")
+_LIMIT = re.compile(rf"(?i){one_of(_WORDS['limits'])}|inf\b")
 # Expressions that this pass wrote.
 _OURS = re.compile(r"\bfloat8_\w+fnuz if [\w.]+\.version\.hip else\b")
 _COMES_IN = (
@@ -155,7 +157,7 @@ def _names_both(program: PythonProgram, node: cst.CSTNode) -> bool:
 
 
 def _is_triton(program: PythonProgram, node: cst.Attribute) -> bool:
-    return re.fullmatch(r"(?:triton\.language|tl)", program.code(node.value)) is not None
+    return program.code(node.value) in ("triton.language", "tl")
 
 
 def _in_kernel(program: PythonProgram, node: cst.CSTNode) -> bool:

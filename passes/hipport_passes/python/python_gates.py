@@ -37,7 +37,7 @@ PRODUCT = re.compile(
 _MODULES = "|".join(sorted({re.escape(name.partition(".")[0]) for name in _TABLE["modules"]}))
 _IMPORTS = re.compile(
     rf"^[ \t]*(?:import|from)[ \t][^#\n]*?\b(?:{_MODULES})\b[^#\n]*"
-    rf"|\b(?:import_module|__import__|find_spec)\([ \t]*[\"']({_MODULES})\b".encode(),
+    rf"|\b{one_of(WORDS['imports'])}\([ \t]*[\"']({_MODULES})\b".encode(),
     re.MULTILINE,
 )
 # A line may import several modules.
@@ -45,22 +45,24 @@ _NAMED = re.compile(rf"\b(?:{_MODULES})\b".encode())
 _QUESTIONS = {
     "versions": re.compile(rb"version[ \t]*\.[ \t]*cuda\b|torch\.version[ \t]+import\b"),
     "capabilities": re.compile(
-        rb"\bget_device_capability\b|\A(?=(?s:.*)\bget_device_properties\b)(?s:.*)(?:\.|[\"'])(?:major|minor)\b"
+        rf"\b{one_of(WORDS['capabilities'])}\b"
+        rf"|\A(?=(?s:.*)\b{one_of(WORDS['properties'])}\b)(?s:.*)(?:\.|[\"'])(?:major|minor)\b".encode()
     ),
     "device_names": re.compile(rf"\b{one_of(WORDS['device_names'])}\b".encode()),
     "nvidia_smi": re.compile(rb"nvidia-smi"),
     "tools": nvidia_tools.mentioned(),
     "installs": re.compile(
-        rb"\b(?:pip3?|uv|conda|mamba)\b(?s:.{0,40}?)\b(?:install|add|create)\b|\bnox\b(?s:.*)\.(?:conda_)?install\("
+        rf"\b{one_of(WORDS['installers'])}\b(?s:.{{0,40}}?)\b{one_of(WORDS['installs'])}\b".encode()
+        + rb"|\bnox\b(?s:.*)\.(?:conda_)?install\("
     ),
     "arch_lists": re.compile(rf"\b{one_of(WORDS['arch_lists'])}\b".encode()),
     "warp_sizes": re.compile(
         rf"\bwarp_size\b|(?i:{one_of(WORDS['lanes'])})\w*[ \t]*(?::[^=\n]*)?=[^=\n]*\b64\b".encode()
     ),
-    "switches": re.compile(rb"\bsdpa?_kernel\b|cudnn\.version\b|\benable_math_sdp\b"),
+    "switches": re.compile(rf"\b{one_of(WORDS['switches'])}\b|cudnn\.version\b".encode()),
     "homes": re.compile(rf"\b{one_of(WORDS['homes'])}\b".encode()),
     "removed": re.compile(rb"\butils[ \t]*\.[ \t]*ffi\b|\btorch\.utils[ \t]+import[ \t][^\n]*\bffi\b"),
-    "libraries": re.compile(rb"\b(?:CDLL|LoadLibrary|PyDLL|find_library)\b[^\n]*(?:cu|nv|nccl)"),
+    "libraries": re.compile(rf"\b{one_of(WORDS['loads'])}\b[^\n]*(?:cu|nv|nccl)".encode()),
     "sources": re.compile(rf"\b{one_of(WORDS['sources'])}\b".encode()),
     "kernels": re.compile(
         rf"\b{one_of(WORDS['kernels'])}\b|\bgdc_|\bmaxnreg\b[\"']?[ \t]*[=:]".encode()
@@ -73,22 +75,22 @@ _TOLD = re.compile(
     rf"\b{one_of(WORDS['told'])}\b|\A(?=(?s:.*)\b{one_of(WORDS['others'])}\b)(?s:.*)\bcompute_capability\b".encode()
 )
 # A count of warps that is not a literal, and numbers of warps that AMD's GPUs do not have.
-_COUNTED = re.compile(rb"\bnum_(?:warps|ctas)[\"']?[ \t]*[=:][ \t]*[A-Za-z_(]")
+_COUNTED = re.compile(rf"\b{one_of(WORDS['counts'])}[\"']?[ \t]*[=:][ \t]*[A-Za-z_(]".encode())
 _MANY = re.compile(rb"(?<![\w.])(?:32|64|\d{3})(?![\w.])")
 # A comparison with a name that is usual for a capability.
-_LOST = re.compile(
-    rb"(?i)(?:capab\w*|compute_cap|cc|sm|sm_?version|arch|_major)(?:\(\))?(?:\[[^\]\n]*\])?[ \t]*(?:[=<>!]=|[<>]|in\b)"
-)
+_LOST = re.compile(rf"(?i){one_of(WORDS['compared'])}(?:\(\))?(?:\[[^\]\n]*\])?[ \t]*(?:[=<>!]=|[<>]|in\b)".encode())
 # Names of functions and values that test for Hopper and later GPUs.
 _NAMED_FOR = re.compile(
-    rb"(?i)\b_*(?:is|has|supports?|can_use|requires?)_\w*?(?:sm_?(?:9|1[0-2])\d|hopper|blackwell)|sm(?:9|1[0-2])\dorlater"
+    rf"(?i)\b_*{one_of(WORDS['asking'])}_\w*?(?:sm_?(?:9|1[0-2])\d|{one_of(WORDS['generations'])})".encode()
+    + rb"|sm(?:9|1[0-2])\dorlater"
 )
 _INTRINSICS = re.compile(rb"\w+_sync")
 _FROM = re.compile(rb"(?m)^from[ \t]+[\w.]*?\.?(\w+)[ \t]+import[ \t]*(\([^()]*\)|[^\n#]*)")
 # Code that is wrong on ROCm in any context.
 _FAILS = re.compile(
-    rb"version\.cuda[ \t]*(?:\.|\[|[<>])|(?:float|int|parse|Version)\([\w.]*version\.cuda\b"
-    rb"|get_device_capability\([^()\n]*\)(?:\[0\])?[ \t]*(?:[=<>!]=|[<>]|in)[ \t]*[(\[]?[ \t]*(?:9|1[0-2])\b"
+    rf"version\.cuda[ \t]*(?:\.|\[|[<>])|{one_of(WORDS['converts'])}\([\w.]*version\.cuda\b"
+    rf"|{one_of(WORDS['capabilities'])}\([^()\n]*\)(?:\[0\])?[ \t]*(?:[=<>!]=|[<>]|in)[ \t]*[(\[]?"
+    r"[ \t]*(?:9|1[0-2])\b".encode()
 )
 
 

@@ -50,14 +50,13 @@ from hipport.analysis.uniform_values import (
     least,
     varying,
 )
+from hipport.syntax.cuda_names import PARTITION, WHOLE_GROUP
 
 #: Operators whose result is not a pointer.
 _NO_POINTER = frozenset(("<", ">", "<=", ">=", "==", "!=", "&&", "||", "<=>", ","))
 #: Numbers of four bytes.
 _WORD_OF_MEMORY = re.compile(r"int|unsigned|unsignedint|signed|float|u?int32_t|std::u?int32_t|uint")
-_GROUP_MADE = re.compile(
-    r"(this_thread_block|this_grid|this_multi_grid|coalesced_threads|tiled_partition|labeled_partition|binary_partition)"
-)
+_GROUP_MADE = re.compile(rf"((?!this_cluster){WHOLE_GROUP.decode()}|{PARTITION.decode()}|tiled_partition)")
 
 
 class AbstractCalls(MemoryAccess):

@@ -97,8 +97,7 @@ class AbstractExecution:
         self._entered: dict[int, _Entered] = {}
         self._runs: dict[int, int] = {}
         self._keep: list[object] = []
-        #: The types of parts of objects, by the object's type and the path to the part.
-        self.types: dict[tuple[str, tuple[str, ...]], str] = {}
+        self.types: dict[tuple[str, bool, int, tuple[str, ...]], str] = {}
         self.tags: dict[str, str] = {}
         self.addresses: dict[tuple[int, int], Value] = {}
         self.never_destroyed: set[str] = set()
@@ -315,17 +314,10 @@ class _Activation(AbstractCalls):
         self.before: dict[int, Cells] = {}
         self.after: dict[int, Cells] = {}
         self.headers = {loop.header: loop.blocks for loop in self.flow.loops if loop.once}
-        #: The blocks that use the results of `?:`.
-        self.choices: dict[tuple[int, int | str], set[int]] = {}
-        for number, of in enumerate(self.ir.blocks):
-            for each in of.instructions:
-                if each.operation == "cell" and each.number is not None and self.ir.cells[each.number].kind == "choice":
-                    self.choices.setdefault((self.depth, each.number), set()).add(number)
 
     def run(self) -> CallResult:
         """Run the blocks until nothing changes; return the outcome."""
-        predecessors = self.ir.predecessors()
-        position = {block: i for i, block in enumerate(self.flow.order)}
+        predecessors, position = self.ir.predecessors, self.flow.position
         # Sweeps in reverse postorder: blocks at back edges wait for the next sweep. If inner loops were run to their
         # fixed point first, they would be run again in each iteration of outer ones.
         sweep, following = [0], {0}
@@ -434,7 +426,6 @@ class _Activation(AbstractCalls):
         limit, why = self.joins.get(block, (GRID, None))
         known = self.before.get(block, {})
         first, rest = sources[0][0], [cells for cells, *_ in sources[1:]]
-        choices = self.choices
         keys: Iterable[tuple[int, int | str]]
         if any(left for _, left, _ in sources):
             merged, keys = {}, dict.fromkeys(key for cells, *_ in sources for key in cells)
@@ -461,9 +452,9 @@ class _Activation(AbstractCalls):
                     same = same and old is not None and old == slot
                 slots[path] = slot
             merged[key] = before if same and before is not None and len(before) == len(slots) else slots
-        for key in choices:
-            if key in merged and block not in choices[key]:
-                del merged[key]
+        for number, used in self.ir.choices.items():
+            if block not in used:
+                merged.pop((self.depth, number), None)
         return merged
 
     def _left(self, block: int, successor: int) -> list[tuple[int, Reason | None, Loop]]:
@@ -493,6 +484,8 @@ class _Activation(AbstractCalls):
                 if slot.given[0] == self.depth and slot.given[1] in loop.blocks:
                     slot = Slot(slot.value.at_most(level, reason), (self.depth, slot.given[1], -2 - loop.header))
             slots.append(slot)
+        if len(slots) == 1:
+            return slots[0]
         if all(slot.given == slots[0].given for slot in slots):
             return Slot(join(slot.value for slot in slots), slots[0].given)
         value = join(slot.value for slot in slots).at_most(limit, why)

@@ -150,9 +150,11 @@ def lookup(slots: Mapping[tuple[str, ...], Slot], path: tuple[str, ...]) -> Valu
         return slots[path].value
     if not slots:
         return None
-    inner = {known: slot for known, slot in slots.items() if known != ("&",) and overlap(known, path)}
     exact = slots.get(path)
     length = len(path)
+    if exact is not None and path != ("&",) and not any(len(known) > length or "[]" in known for known in slots):
+        return exact.value
+    inner = {known: slot for known, slot in slots.items() if known != ("&",) and overlap(known, path)}
     deeper = [known for known in inner if len(known) > length]
     if deeper:
         names = dict.fromkeys(known[length] for known in deeper)
@@ -187,7 +189,8 @@ def narrowed(value: Value, type_name: str) -> Value:
             tag="",
             divisor=1,
         )
-    return value._replace(affine=None, low=None, high=None, divisor=1, tag=tag)
+    level, _, _, _, targets, fields, why, _, _, numbers = value
+    return Value(level, None, None, None, targets, fields, why, 1, tag, numbers)
 
 
 @lru_cache(maxsize=4096)

@@ -143,8 +143,8 @@ class AbstractMachine(Protocol):
     frames: list[Frame]
     #: Variables whose addresses were stored in memory that is not followed.
     escaped: set[tuple[int, int | str]]
-    #: The types of parts of objects, by the object's type and the path to the part.
-    types: dict[tuple[str, tuple[str, ...]], str]
+    #: The types of parts of variables: by a type, whether it is a pointer to that, its dimensions and the path.
+    types: dict[tuple[str, bool, int, tuple[str, ...]], str]
     #: The tags of values by their types.
     tags: dict[str, str]
     #: The addresses of variables, by the depth of calls and the variable.

@@ -117,8 +117,19 @@ class DeviceIR:
             if register not in registers
         )
 
+    @cached_property
+    def choices(self) -> dict[int, set[int]]:
+        """The blocks that use the results of each `?:`, by its cell."""
+        found: dict[int, set[int]] = {}
+        for number, block in enumerate(self.blocks):
+            for each in block.instructions:
+                if each.operation == "cell" and each.number is not None and self.cells[each.number].kind == "choice":
+                    found.setdefault(each.number, set()).add(number)
+        return found
+
+    @cached_property
     def predecessors(self) -> list[list[int]]:
-        """Return the predecessors of each block."""
+        """The predecessors of each block."""
         found: list[list[int]] = [[] for _ in self.blocks]
         for number, block in enumerate(self.blocks):
             for successor in dict.fromkeys(block.successors):

@@ -9,30 +9,28 @@ from typing import TYPE_CHECKING
 from hipport.analysis.built_ins import LANES as WARP
 from hipport.analysis.functions import Function, arguments
 from hipport.syntax.cpp import Cpp
+from hipport.syntax.cuda_names import GROUP_FUNCTION, MATCH, PARTITION, SHUFFLE, WHOLE_GROUP, WHOLE_GROUP_TYPE
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
 #: Methods and functions that the lanes of a group call together.
-COLLECTIVE = re.compile(
-    rb"shfl(?:_up|_down|_xor)?|any|all|ballot|match_a(?:ny|ll)|sync|wait(?:_prior)?|reduce|(?:in|ex)clusive_scan|"
-    rb"labeled_partition|binary_partition|invoke_one_broadcast"
-)
+COLLECTIVE = re.compile(GROUP_FUNCTION)
 #: Functions that return the group of active lanes, or an equivalent.
-FOUND_OUT = re.compile(rb"coalesced_threads|labeled_partition|binary_partition")
+FOUND_OUT = re.compile(PARTITION)
 
 # Only groups of lanes have these.
-_SHUFFLES = re.compile(rb"shfl(?:_up|_down|_xor)?|ballot|match_a(?:ny|ll)")
+_SHUFFLES = re.compile(SHUFFLE + rb"|" + MATCH + rb"|ballot")
 _SPACE = rb"(?:\w+\s*::\s*)*"
 _MADE = re.compile(rb"\b(\w+)\s*(?:=|\(|\{)\s*" + _SPACE + rb"tiled_partition\s*<\s*(\w+)\s*>")
 _TILE = re.compile(rb"\bthread_block_tile\s*<\s*(\w+)[^;(){}]*?>\s*(?:const\b\s*)?&?\s*(\w+)")
 _LANES = re.compile(
     rb"\b(?:coalesced|thread)_group\b\s*(?:const\b\s*)?&?\s*(?P<typed>\w+)|\b(?P<made>\w+)\s*(?:=|\(|\{)\s*" + _SPACE +
-    rb"(?:coalesced_threads|labeled_partition|binary_partition|tiled_partition\s*\()"
+    rb"(?:" + PARTITION + rb"|tiled_partition\s*\()"
 )  # fmt: skip
 _BLOCKS = re.compile(
-    rb"\b(?:thread_block|grid_group|multi_grid_group|cluster_group)\b\s*(?:const\b\s*)?&?\s*(?P<typed>\w+)|"
-    rb"\b(?P<made>\w+)\s*(?:=|\(|\{)\s*" + _SPACE + rb"this_(?:thread_block|grid|multi_grid|cluster)\b"
+    rb"\b" + WHOLE_GROUP_TYPE + rb"\b\s*(?:const\b\s*)?&?\s*(?P<typed>\w+)|"
+    rb"\b(?P<made>\w+)\s*(?:=|\(|\{)\s*" + _SPACE + WHOLE_GROUP + rb"\b"
 )
 _PARTITION = re.compile(rb"\btiled_partition<(\w+)>\(")
 _CALLED = frozenset(("identifier", "qualified_identifier", "template_function", "field_expression"))

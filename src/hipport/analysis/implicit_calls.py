@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from hipport.analysis.functions import CONDITIONALS, Function, is_method, nodes, operator_of
 from hipport.syntax.cpp import Cpp
+from hipport.syntax.cuda_names import VARIABLE
 from hipport.syntax.declarators import types_behind
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ _NUMBERS = re.compile(
     rb"(?:unsigned|signed|int|long|short|char|bool|float|double|half|u?int\d+_t|size_t|u(?:int|char|short|long)|"
     rb"(?:u?(?:int|char|short|long|longlong)|float|double)[1-4]|__half2?|__nv_bfloat162?|dim3)"
 )
-_BUILT_IN = re.compile(rb"threadIdx|blockIdx|blockDim|gridDim|warpSize")
+_BUILT_IN = re.compile(VARIABLE + rb"|warpSize")
 # Words that are not types although a name follows.
 _NO_TYPES = frozenset((b"return", b"const", b"else", b"new", b"case", b"typename", b"volatile", b"__restrict__"))
 _NO_MEMBERS = ("function_declarator", "pointer_declarator", "reference_declarator")

@@ -23,6 +23,7 @@ _WIDE = re.compile(
 
 
 @lru_cache(maxsize=4096)
+@lru_cache(maxsize=4096)
 def is_wide(type_name: str) -> bool:
     """Whether a number of a thread keeps its value in the type, as far as its name tells."""
     return _WIDE.fullmatch(type_name) is not None
@@ -326,7 +327,7 @@ def called(text: str) -> str:
 
 def without_arguments(text: str) -> str:
     """A name without its template arguments: `W<int>::f<3>` becomes `W::f`."""
-    while not text.startswith("operator"):
+    while "<" in text and not text.startswith("operator"):
         shorter = re.sub(r"<[^<>]*>", "", text)
         if shorter == text:
             break

@@ -169,7 +169,7 @@ class MemoryAccess:
             if place.path and place.path[-1].startswith("[") and kind and not kind.endswith(("[]", "*")):
                 return place if name == "[0]" else moved(place)
             return place if scalar else place._replace(path=(*place.path, name))
-        if re.match(r"(?:\w+\s+)*?union\s*\{", kind):
+        if "union" in kind and re.match(r"(?:\w+\s+)*?union\s*\{", kind):
             return place._replace(path=(*place.path, UNION))
         if self.machine.program.is_shadowed(class_name(kind), name):
             return place._replace(path=(*place.path, name, "[]"))  # It is unknown which of them it is.
@@ -383,17 +383,19 @@ class MemoryAccess:
         """The type of a part of a variable, with "[]" appended for an array; empty if unknown."""
         cell = self._cell_of(place) or self._copied_cell(place)
         if cell is not None and cell.type:
-            type_name = cell.type + (" *" if cell.pointer else "") + "[]" * cell.array
+            key = (cell.type, cell.pointer, cell.array, place.path)
         elif place.path:
             # An unnamed object, whose value has its class.
             whole = self.cells.get((place.frame, place.cell), {}).get(())
-            type_name = whole.value.tag.partition("class:")[2] if whole is not None else ""
+            key = (whole.value.tag.partition("class:")[2] if whole is not None else "", False, 0, place.path)
         else:
             return ""
-        types, key = self.machine.types, (type_name, place.path)
-        if key not in types:
-            types[key] = self._type_in(type_name, place.path)
-        return types[key]
+        known = self.machine.types.get(key)
+        if known is None:
+            type_name, pointer, array, path = key
+            known = self._type_in(type_name + (" *" if pointer else "") + "[]" * array, path)
+            self.machine.types[key] = known
+        return known
 
     def _type_in(self, type_name: str, path: tuple[str, ...]) -> str:
         """The type of a part of an object of that type."""

@@ -45,7 +45,8 @@ class Reconvergence:
     def __init__(self, blocks: Sequence[Block]) -> None:
         self._successors = [tuple(dict.fromkeys(block.successors)) for block in blocks]
         self.order = self._reverse_postorder()
-        self._position = {block: i for i, block in enumerate(self.order)}
+        #: The positions of the blocks in that order.
+        self.position = {block: i for i, block in enumerate(self.order)}
         self._dominators = self._find_dominators()
         self.loops = self._find_loops()
         #: The loops around a block, the innermost first.
@@ -85,7 +86,7 @@ class Reconvergence:
 
     def is_back_edge(self, block: int, successor: int) -> bool:
         """Whether the edge is a back edge."""
-        return self._position[successor] <= self._position[block]
+        return self.position[successor] <= self.position[block]
 
     def _reverse_postorder(self) -> list[int]:
         seen, order = {0}, []
@@ -124,14 +125,14 @@ class Reconvergence:
 
     def _common(self, dominators: dict[int, int], one: int, two: int) -> int:
         while one != two:
-            while self._position[one] > self._position[two]:
+            while self.position[one] > self.position[two]:
                 one = dominators[one]
-            while self._position[two] > self._position[one]:
+            while self.position[two] > self.position[one]:
                 two = dominators[two]
         return one
 
     def _dominates(self, one: int, two: int) -> bool:
-        while self._position[two] > self._position[one]:
+        while self.position[two] > self.position[one]:
             two = self._dominators[two]
         return one == two
 
@@ -145,7 +146,7 @@ class Reconvergence:
         predecessors.setdefault(0, [])
         for block in self.order:
             for header in self._successors[block]:
-                if self._position[header] > self._position[block]:
+                if self.position[header] > self.position[block]:
                     continue
                 body = bodies.setdefault(header, {header})
                 if not self._dominates(header, block):
@@ -187,12 +188,12 @@ class Reconvergence:
         inside: set[int] = set()
 
         def come(source: int, to: int, label: int) -> None:
-            if self._position[to] <= self._position[source]:
+            if self.position[to] <= self.position[source]:
                 again.setdefault(to, set()).add(label)
                 return
             if to not in labels:
                 labels[to] = label
-                heappush(waiting, (self._position[to], to))
+                heappush(waiting, (self.position[to], to))
             elif labels[to] != label:
                 labels[to] = to
                 joins.add(to)

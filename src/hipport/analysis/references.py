@@ -106,7 +106,7 @@ class Mentions:
 
     def __init__(self, component: Component) -> None:
         self._files = [file for file in component if isinstance(file, Cpp)]
-        self.definitions = [each for file in self._files for each in file.fact(_definitions)]
+        self.definitions = [each for file in self._files for each in definitions(file)]
         #: By place, as a file that is read again has definitions of its own.
         self._number = {each.place: number for number, each in enumerate(self.definitions)}
         self._by_name: dict[bytes, list[NamedDefinition]] = {}
@@ -270,7 +270,7 @@ class _Layout:
     """The places of the definitions of a file."""
 
     def __init__(self, source: Cpp) -> None:
-        self._each = sorted(source.fact(_definitions), key=lambda each: each.span.start)
+        self._each = sorted(definitions(source), key=lambda each: each.span.start)
         self._starts = [each.span.start for each in self._each]
         #: For each definition, the index of the one that contains it; -1 for none.
         self._outer: list[int] = []
@@ -288,6 +288,11 @@ class _Layout:
             if offset < self._each[number].span.end:
                 yield self._each[number]
             number = self._outer[number]
+
+
+def definitions(source: Cpp) -> tuple[NamedDefinition, ...]:
+    """Return the functions, macros and constants that a file defines."""
+    return source.fact(_definitions)
 
 
 def _definitions(source: Cpp) -> tuple[NamedDefinition, ...]:

@@ -28,7 +28,7 @@ from hipport.building.units import Unit
 from hipport.engine.outcomes import Ported, Reported
 from hipport.engine.pipeline import Pass
 from hipport.executor import kept as keeping
-from hipport.executor import linking, precompiled, thrust
+from hipport.executor import linking, precompiled, special_functions, thrust
 from hipport.executor.compilers import (
     DIVISION,
     INDICES,
@@ -340,9 +340,13 @@ class Builder:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix="hipport-") as scratch:
             new, listing = Path(scratch, "out.o"), Path(scratch, "read")
-            status, said, seconds = self._run(
-                [*whole, "-o", str(new), "-MMD", "-MF", str(listing), "-MT", "out"], unit.folder
-            )
+            out = ["-o", str(new), "-MMD", "-MF", str(listing), "-MT", "out"]
+            status, said, seconds = self._run([*whole, *out], unit.folder)
+            if status and front and special_functions.are_lacking(said):
+                # The precompiled headers lack them.
+                whole = [*begin, special_functions.FLAG, "-include", _PRELUDE, *end]
+                status, said, more = self._run([*whole, *out], unit.folder)
+                seconds += more
             messages = located(said, source, places)
             if status:
                 return CompiledUnit(path, Path(), False, False, seconds, messages, said, tuple(whole))

@@ -26,7 +26,7 @@ from hipport.building.session import BuildSession
 from hipport.core.tables import load, one_of
 from hipport.engine.pipeline import Pass
 from hipport.executor import compile as compiling
-from hipport.executor import compilers, linking, precompiled
+from hipport.executor import compilers, linking, precompiled, special_functions
 from hipport.executor.messages import NotCompiled
 from hipport.executor.prepare import Dialect, Prepared
 from hipport.executor.torch_installed import FORMAT, HERE, NotBuildable, PyTorch, host_compiler
@@ -184,6 +184,9 @@ class UnitCompiler:
             if status and f"-I{_TORCH_LIGHT}" in command and lacking and not NO_CONSTANT.search(said):
                 command = self._command(unit, headers)
                 status, said = limited([*command, *out], unit.folder, self.options.env, self.options.timeout)
+        if status and special_functions.are_lacking(said):
+            command = [*command, special_functions.FLAG]
+            status, said = limited([*command, *out], unit.folder, self.options.env, self.options.timeout)
         seconds = time.monotonic() - start
         if status != 0:
             messages = self.places.located(parse(said, unit.source), unit.folder)
@@ -318,7 +321,7 @@ class UnitCompiler:
         if self.dialect != "host":
             text = (HERE / "include/simt/behind.h").read_text() + text
         if kernels:
-            text = "#define SIMT_TORCH_KERNELS 1\n" + text
+            text = f"#define SIMT_TORCH_KERNELS 1\n{(HERE / 'include/simt/less_math.h').read_text()}{text}"
         shown = [
             path.read_text()
             for folder in (_TORCH_TENSORS, _TORCH_LIGHT)

@@ -30,6 +30,7 @@ from hipport.core.source import Source
 from hipport.program.project import Skipped
 from hipport.syntax.cmake_script import CMake, CMakeCommand
 from hipport.syntax.cpp import Cpp, within
+from hipport.syntax.cuda_names import LIBRARY
 from hipport.syntax.preprocessor import Conditional, Conditioned, beside, chosen_between, names_for_hip, side_of
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ _DEFINES = re.compile(
     rb"(?<!\w)\(\s*[\"'](\w*(?:HIP|ROCM)\w*)[\"']\s*,"
 )
 # Any code for HIP matches this somewhere.
-_SAYS_HIP = re.compile(rb"\bhip(?:/|[A-Z_]|blas|fft|rand|sparse|solver|cub)|\broc\w+/|HIP|ROC[Mm]")
+_SAYS_HIP = re.compile(rb"\bhip(?:/|[A-Z_]|cub|" + LIBRARY + rb")|\broc\w+/|HIP|ROC[Mm]")
 _SAYS_EITHER = re.compile(rb"hip|roc|cu[dbfrs]|nccl|cooperative_groups")
 # `#define cudaMalloc hipMalloc`, `using gpuStream_t = hipStream_t;`, `typedef hipError_t cudaError_t;`
 _HIP = rb"(?:hip(?:blas|fft|rand|sparse|solver|cub)?[A-Z]\w*|HIP(?:BLAS|FFT|RAND|SPARSE|SOLVER)?_\w+)"
@@ -50,7 +51,7 @@ _MAPPED = re.compile(
     rb"\busing\s+(\w+)\s*=\s*(?:::)?" + _HIP + rb"\s*;|\btypedef\s+(?:::)?" + _HIP + rb"\s+(\w+)\s*;"
 )
 #: The form of CUDA's names.
-CUDA_NAME = re.compile(rb"cu(?:da|blas|fft|rand|sparse|solver|dnn)[A-Z]\w+")
+CUDA_NAME = re.compile(rb"cu(?:da|dnn|" + LIBRARY + rb")[A-Z]\w+")
 _CUDA_NAME = re.compile(rb"\b" + CUDA_NAME.pattern + rb"\b")
 # CMake's words for the two in conditions, and signs that it builds for HIP by itself.
 _NAMES_HIP, _NAMES_CUDA = re.compile(rb"\w*(?:HIP|ROCM)\w*"), re.compile(rb"\w*CUDA\w*")

@@ -71,34 +71,46 @@ _PYTHON = re.compile(
     ).encode(),
     re.IGNORECASE,
 )
+_FILES: dict[str, str] = _TABLE["files"]
+
+
+def _files(key: str) -> str:
+    """Return a pattern for the names of a row of [files]."""
+    return one_of(_FILES[key], ".+")
+
+
+def _among_words(key: str, suffixes: str) -> str:
+    """Return a pattern for these names with other words before and after them, and one of the suffixes."""
+    return rf"(?:.*[-_.])?{_files(key)}(?:[-_.].*)?\.{_files(suffixes)}"
+
+
 # Files other than Python and C++ are recognized by name.
 _NAMED: tuple[tuple[re.Pattern[str], type[Source]], ...] = (
-    (re.compile(r"CMakeLists\.txt|.+\.cmake"), CMake),
-    # makefiles of the NDK are for phones
-    (re.compile(r"(?:GNU)?[Mm]akefile(?:\..+)?|(?!(?:Android|Application)\.mk).+\.(?:mk|mak)"), Makefile),
-    (re.compile(r".+\.ipynb"), Notebook),
-    (re.compile(r"(?:poetry|uv|pdm|Pipfile|pixi)\.lock|pylock(?:\..+)?\.toml|(?:.*[-_.])?conda-lock\.ya?ml"), Lock),
-    (re.compile(r"(?:.*[-_.])?(?:requirements?|constraints?|reqs?)(?:[-_.].*)?\.(?:txt|in|pip)"), Requirements),
-    (re.compile(r"pyproject\.toml|pixi\.toml|Pipfile"), Toml),
-    (re.compile(r"setup\.cfg"), SetupCfg),
-    (re.compile(r"tox\.ini"), ToxIni),
-    (re.compile(r"(?:.*[-_.])?(?:Dockerfile|Containerfile)(?:[-_.].*)?|.+\.dockerfile", re.IGNORECASE), Dockerfile),
-    (re.compile(r".+\.(?:sh|bash)"), Shell),
-    (re.compile(r"(?:README|INSTALL)(?:[-_.].*)?\.(?:md|rst)", re.IGNORECASE), Markdown),
-    (re.compile(r"(?:.*[-_.])?(?:conda|env|environment)(?:[-_.].*)?\.ya?ml", re.IGNORECASE), CondaEnvironment),
-    (re.compile(r"(?:.*[-_.])?(?:docker-)?compose(?:[-_.].*)?\.ya?ml|cog\.ya?ml", re.IGNORECASE), Compose),
-    (re.compile(r"\.gitlab-ci\.ya?ml|\.travis\.yml|azure-pipelines(?:[-_.].*)?\.ya?ml"), Workflow),
-    (re.compile(r".+\.def|(?:Singularity|Apptainer)(?:[-_.].*)?"), Definition),
-    (re.compile(r"\.devcontainer\.json"), Devcontainer),
-    (re.compile(r"CMake(?:User)?Presets\.json"), CMakePresets),
-    # Any other JSON, if it names number formats of GPUs.
-    (re.compile(r".+\.json"), ProgramSettings),
+    (re.compile(_files("cmake")), CMake),
     (
         re.compile(
-            r"meson\.build|BUILD(?:\.bazel)?|.+\.bzl|SCons(?:truct|cript)|xmake\.lua|configure\.(?:ac|in)|build\.rs"
+            rf"{_files('makefile')}(?:\..+)?|(?!{_files('makefiles_for_phones')}).+\.{_files('makefile_suffixes')}"
         ),
-        OtherBuild,
+        Makefile,
     ),
+    (re.compile(_files("notebook")), Notebook),
+    (re.compile(rf"{_files('lock')}|(?:.*[-_.])?{_files('conda_lock')}\.{_files('yaml_suffixes')}"), Lock),
+    (re.compile(_among_words("requirements", "requirements_suffixes")), Requirements),
+    (re.compile(_files("toml")), Toml),
+    (re.compile(_files("setup_cfg")), SetupCfg),
+    (re.compile(_files("tox_ini")), ToxIni),
+    (re.compile(rf"(?:.*[-_.])?{_files('dockerfile')}(?:[-_.].*)?|.+\.dockerfile", re.IGNORECASE), Dockerfile),
+    (re.compile(_files("shell")), Shell),
+    (re.compile(rf"{_files('markdown')}(?:[-_.].*)?\.{_files('markdown_suffixes')}", re.IGNORECASE), Markdown),
+    (re.compile(_among_words("conda", "yaml_suffixes"), re.IGNORECASE), CondaEnvironment),
+    (re.compile(_among_words("compose", "yaml_suffixes") + "|" + _files("cog"), re.IGNORECASE), Compose),
+    (re.compile(rf"{_files('workflow')}|{_files('azure')}(?:[-_.].*)?\.{_files('yaml_suffixes')}"), Workflow),
+    (re.compile(rf".+\.def|{_files('definition')}(?:[-_.].*)?"), Definition),
+    (re.compile(_files("devcontainer")), Devcontainer),
+    (re.compile(_files("presets")), CMakePresets),
+    # Any other JSON, if it names number formats of GPUs.
+    (re.compile(_files("json")), ProgramSettings),
+    (re.compile(_files("other_build")), OtherBuild),
     # Any other YAML, if it asks a cluster for GPUs.
     (re.compile(r".+\.ya?ml"), Manifest),
 )
@@ -112,7 +124,7 @@ _HIDDEN: tuple[tuple[str, re.Pattern[str], type[Source]], ...] = (
     (".devcontainer", re.compile(r"(?:[^/]+/)?devcontainer\.json"), Devcontainer),
 )
 # Lists of requirements that are recognized by their folder: requirements/gpu.txt.
-_LISTS = re.compile(r"(?:.*/)?(?:requirements?|reqs?)/[^/]+\.(?:txt|in|pip)")
+_LISTS = re.compile(rf"(?:.*/)?{_files('requirements_folders')}/[^/]+\.{_files('requirements_suffixes')}")
 #: Hidden folders that have files to be read.
 LOOKED_INTO = frozenset(folder for folder, _, _ in _HIDDEN)
 # Files that only install packages: read if they install a package that has builds for GPUs.
@@ -124,12 +136,12 @@ _INSTALLS = re.compile(
             rf"\b{one_of(_TABLE['installs']['words'])}\b",
             r"\bcu1\d\d\b|install [^\r\n]*\./",
             # Options of commands
-            r"(?<![\w-])--(?:gpus|gres|nv)\b|-lcu[a-z]",
+            rf"(?<![\w-])--{one_of(_TABLE['installs']['long_options'])}\b|-lcu[a-z]",
         )
     ).encode(),
     re.IGNORECASE,
 )
-_RUNS = re.compile(rb"cuda|nvidia|nvcc|tensorrt|\bgpus?\b", re.IGNORECASE)
+_RUNS = re.compile(rf"{one_of(_TABLE['installs']['runs'])}|\bgpus?\b".encode(), re.IGNORECASE)
 # Contents that confirm a name; `.def`, for one, is also a list of a library's symbols on Windows.
 _SAYS: dict[type[Source], re.Pattern[bytes]] = {
     CMakePresets: re.compile(rb"CMAKE_CUDA_"),
@@ -137,7 +149,7 @@ _SAYS: dict[type[Source], re.Pattern[bytes]] = {
     Manifest: re.compile(
         rb"nvidia\.com/|image:[ \t]*[\"']?(?:[\w.-]+/)?nvidia/cuda|gke-accelerator|runtimeClassName:[ \t]*[\"']?nvidia"
     ),
-    OtherBuild: re.compile(rb"cuda|nvcc|\.cu\b|rocm|hip", re.IGNORECASE),
+    OtherBuild: re.compile(rf"{one_of(_TABLE['installs']['builds'])}|\.cu\b".encode(), re.IGNORECASE),
     ProgramSettings: MEANT,
 }
 # A file that the user names may be in any language; a file in one of these contains no C++.

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from hipport.core.edits import Span
 from hipport.core.source import Source
 from hipport.core.tables import one_of
+from hipport.syntax.cuda_names import VARIABLE
 from hipport.syntax.vocabulary import WORDS
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ _LESS = re.compile(
     rb"<(?<!<<)(?![<=])(?P<between>(?:->|[^<>;{}])*)>(?:>(?![>=])\s*(?P<shift>[\w(])|\s*(?P<next>[-(*&:{]))"
 )
 _NAME_BEFORE = re.compile(rb"(?:[A-Za-z_]\w*\s*(?:\.|->)\s*)*[A-Za-z_]\w*\s*\Z")
-_INDEX = re.compile(rb"(?:threadIdx|blockIdx|blockDim|gridDim)\s*\.\s*[xyz]")
+_INDEX = re.compile(VARIABLE + rb"\s*\.\s*[xyz]")
 _PARTS = re.compile(rb"\.|->")
 # After a name that is assigned; after a parameter with its type before it; after and before the name of a macro.
 _GIVEN = re.compile(rb"\s*(?:\+\+|--|(?:[-+*/%&|^]|<<|>>)?=(?!=))")

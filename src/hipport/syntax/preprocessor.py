@@ -11,6 +11,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from hipport.core.edits import Span
+from hipport.syntax.cuda_names import LIBRARY, NEGATION
 from hipport.syntax.own_guards import MARK, asked, ends_marked
 from hipport.syntax.preprocessor_values import tokens, value
 from hipport.syntax.vocabulary import IDENTIFIER, WORDS
@@ -32,25 +33,25 @@ _OF_WAVES = re.compile(rb"__(?:gfx|GFX|AMDGCN_W)")
 _PERHAPS_ON_HIP = frozenset(b"__HIP_PLATFORM_HCC__ __HCC__ WITH_HIP USE_HIP IS_HIP".split())
 # The program's own macros for HIP: BNB_HIP, USE_AMD_ROCM, GGML_USE_HIP. A macro for a feature has more: FOO_HIP_GRAPHS.
 _SAYS_HIP = re.compile(
-    rb"(?!.*(?:NO|NOT|NON|WITHOUT|DISABLED?|SKIP|CUDA|NVCC)_)"
+    rb"(?!.*(?:" + NEGATION + rb"|CUDA|NVCC)_)"
     rb"(?:[A-Z][A-Z0-9_]*_(?:HIP|ROCM|HIPCC)|(?:HIP|ROCM)_(?:ENABLED|FOUND|AVAILABLE))"
 )
 # Headers of either platform, in a program that has both: HIP's, or the program's own with HIP in the name
 # ("cuda_to_hip.h", "rocm_compat.h"), and CUDA's or those that hipport replaces.
 _OWN_OF_HIP = rb"\"[^\"\r\n]*(?<![A-Za-z])(?:hip|rocm|HIP|ROC[mM])(?![a-z])[^\"\r\n]*\""
 _OF_HIP = re.compile(
-    rb"#\s*include\s*(?:[<\"](?:hip/|hip(?:cub|blas|fft|rand|sparse|solver)/|roc\w+/|rccl/)|" + _OWN_OF_HIP + rb")"
+    rb"#\s*include\s*(?:[<\"](?:hip/|hip(?:cub|" + LIBRARY + rb")/|roc\w+/|rccl/)|" + _OWN_OF_HIP + rb")"
 )
 _OF_CUDA = re.compile(
-    rb"#\s*include\s*(?!" + _OWN_OF_HIP + rb")[<\"](?:cu(?:da|rand|blas|fft|sparse|solver|b/)|cooperative_groups|nccl)"
+    rb"#\s*include\s*(?!" + _OWN_OF_HIP + rb")[<\"](?:cu(?:da|b/|" + LIBRARY + rb")|cooperative_groups|nccl)"
 )
 # Names that only one of the two declares.
-_HIP_NAME = re.compile(rb"\bhip(?:blas|fft|rand|sparse|solver|cub)?[A-Z]\w+")
-_CUDA_NAME = re.compile(rb"\bcu(?:da|blas|fft|rand|sparse|solver|dnn)[A-Z]\w+")
+_HIP_NAME = re.compile(rb"\bhip(?:" + LIBRARY + rb"|cub)?[A-Z]\w+")
+_CUDA_NAME = re.compile(rb"\bcu(?:da|dnn|" + LIBRARY + rb")[A-Z]\w+")
 # The program's own macros for NVIDIA, where it tells the two apart: HAVE_CUDA, GOOGLE_CUDA, CUDA_FOUND. Not WITH_CUDA:
 # extensions of PyTorch define that for ROCm as well, where CUDAExtension builds them.
 _SAYS_CUDA = re.compile(
-    rb"(?!(?:.*_)?WITH_CUDA)(?!.*(?:NO|NOT|NON|WITHOUT|DISABLED?|SKIP|HIP|ROCM)_)"
+    rb"(?!(?:.*_)?WITH_CUDA)(?!.*(?:" + NEGATION + rb"|HIP|ROCM)_)"
     rb"(?:[A-Z][A-Z0-9_]*_(?:CUDA|NVCC)|CUDA_(?:ENABLED|FOUND|AVAILABLE))"
 )
 _NEVER_ON_HIP = frozenset(b"__HIP_PLATFORM_NVIDIA__ __HIP_PLATFORM_NVCC__".split())

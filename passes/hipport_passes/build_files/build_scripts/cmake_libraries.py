@@ -9,13 +9,14 @@ from pathlib import Path
 
 from hipport.core.edits import Edit, Span
 from hipport.core.finding import Certainty
-from hipport.core.tables import load
+from hipport.core.tables import load, one_of
 from hipport.syntax.cmake_script import CMake, CMakeCommand, GeneratorExpression
 from hipport_passes.build_files.build_scripts.cmake_branches import BranchSaid
 from hipport_passes.build_files.build_scripts.cmake_trees import PACKAGES, Tree, links, text
 from hipport_passes.build_files.nvcc_flags import library
 
 _TABLE = Path(__file__).parents[1] / "cmake.toml"
+_IN_FOLDER = re.compile(rf"cuda.*/lib{one_of(load(_TABLE)['words']['in_folder'])}\b")
 
 # Places where CMake evaluates no generator expressions: in commands, and in variables for flags.
 _NO_EXPRESSIONS = frozenset("add_library get_target_property get_property foreach string install".split())
@@ -171,7 +172,7 @@ class Libraries:
             said = source[argument.span].decode("utf-8", "replace")
             if argument.kind != "unquoted" or said in self.tree.defines:
                 continue
-            if re.search(r"cuda.*/lib(?:cudart|cublas|cufft|curand|cusparse|cusolver|nvrtc|cuda|cudnn)\b", said):
+            if _IN_FOLDER.search(said):
                 yield BranchSaid(
                     argument.span,
                     "library",
@@ -182,7 +183,7 @@ class Libraries:
             name = said.removeprefix("-l")
             if library(name) is None and name not in load(_TABLE)["target"]:
                 continue
-            if not said.startswith("-l") and not re.match(r"cu|nv|nccl", name):
+            if not said.startswith("-l") and not name.startswith(("cu", "nv", "nccl")):
                 continue
             row = row_of("NCCL::nccl" if name == "nccl" else f"CUDA::{name}")
             if row is None or "why" in row:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 from hipport.core.edits import Edit, Span
 from hipport.core.finding import Certainty
+from hipport.core.tables import one_of
 from hipport.syntax.cmake_script import Argument, CMake, CMakeCommand, GeneratorExpression
 from hipport_passes.build_files.build_scripts.cmake_branches import BranchSaid, split
 from hipport_passes.build_files.build_scripts.cmake_flags import (
@@ -24,7 +25,7 @@ from hipport_passes.build_files.build_scripts.cmake_flags import (
     tells,
     values,
 )
-from hipport_passes.build_files.build_scripts.cmake_trees import Tree, text
+from hipport_passes.build_files.build_scripts.cmake_trees import WORDS, Tree, text
 from hipport_passes.build_files.nvcc_flags import worded
 
 #: The variables with options for the language CUDA, for all configurations or for one.
@@ -297,7 +298,7 @@ class CMakeOptions:
         if not copy.changes and plain:
             edits = tuple(Edit(self._name(match), b"${HIP_OR_CUDA}") for match in tests)
             unknown = sorted(
-                name for name in copy.references if re.search(r"CUDA|NVCC", name) and name not in self.tree.sets
+                name for name in copy.references if ("CUDA" in name or "NVCC" in name) and name not in self.tree.sets
             )
             message, certainty = "HIP's files where USE_HIP is ON", Certainty.SAFE
             if unknown and command.name.endswith("compile_options"):
@@ -350,7 +351,7 @@ class CMakeOptions:
         if place is None or OF_LANGUAGE.fullmatch(place.variable) or "HELP" in place.variable:
             return
         source, given = self.source, self._given(command, place)
-        for_nvcc = re.search(r"NVCC|CUDA_FLAGS|CUDA_COMPILE|GENCODE", place.variable) is not None
+        for_nvcc = re.search(one_of(WORDS["nvcc_flags"]), place.variable) is not None
         if not for_nvcc and not tells(source, given, self.tree.torch):
             return
         of = "nvcc" if for_nvcc or tells(source, given, False) else "host"

@@ -23,7 +23,7 @@ from hipport_passes.build_files.build_scripts.cmake_trees import (
 _CUDA_FOLDER = re.compile(rb"(?:/usr/local|/opt)/cuda(?:[-/0-9]|$)")
 _WORDS = load(Path(__file__).parents[1] / "cmake.toml")["words"]
 _RUNS_NVCC = re.compile(rf"(?:.*/)?nvcc|\$\{{{one_of(_WORDS['nvcc_variables'])}\}}")
-_PROBE = re.compile(rb"\bnvcc\b|nvidia-smi|deviceQuery")
+_PROBE = re.compile(rf"\bnvcc\b|{one_of(_WORDS['probes'])}".encode())
 _PROBED = re.compile(rf"\b(?:{one_of(_WORDS['probed_headers'])}\.h|{one_of(_WORDS['probed'])})\b".encode())
 
 

@@ -8,20 +8,22 @@ from collections.abc import Iterator, Sequence
 
 from hipport.core.edits import Edit, Span
 from hipport.core.finding import Certainty
+from hipport.core.tables import one_of
 from hipport.program.project import Project
 from hipport.syntax.cmake_script import Argument, CMake, CMakeCommand
 from hipport_passes.build_files.build_scripts.cmake_branches import BranchSaid, split
 from hipport_passes.build_files.build_scripts.cmake_libraries import Libraries
 from hipport_passes.build_files.build_scripts.cmake_options import OF_LANGUAGE, CMakeOptions
 from hipport_passes.build_files.build_scripts.cmake_trees import (
+    WORDS,
     Tree,
     language_variables,
     text,
 )
 from hipport_passes.build_files.build_scripts.standards import assumed
 
-_STANDARD = re.compile(r"CMAKE_CUDA_(?:STANDARD|STANDARD_REQUIRED|EXTENSIONS|VISIBILITY_PRESET|SCAN_FOR_MODULES)")
-_PROPERTY = re.compile(r"CUDA_(?:STANDARD|STANDARD_REQUIRED|EXTENSIONS|VISIBILITY_PRESET)")
+_STANDARD = re.compile(rf"CMAKE_CUDA_{one_of(WORDS['language_properties'])}")
+_PROPERTY = re.compile(rf"CUDA_{one_of(WORDS['target_properties'])}")
 
 _FALSE = frozenset("OFF NO FALSE N 0 IGNORE".split())
 
@@ -168,7 +170,7 @@ class CMakeProperties:
                 yield BranchSaid(
                     arguments[i].span, "language", "FindCUDA compiles these files as CUDA", instead=(line,)
                 )
-            elif re.fullmatch(r"CUDA_(?:PTX|CUBIN|FATBIN|OPTIX)_COMPILATION", name):
+            elif name in WORDS["compilations"].split():
                 message = (
                     f"{name}: hipcc --genco makes a code object that hipModuleLoad loads; CMake has no property for it"
                 )

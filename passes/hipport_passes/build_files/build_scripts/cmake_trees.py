@@ -17,22 +17,23 @@ from hipport.syntax.cpp import Cpp
 from hipport.syntax.enclosing import EnclosingBlock, answered
 
 _TABLE = load(Path(__file__).parents[1] / "cmake.toml")
-_WORDS = _TABLE["words"]
+#: Words of CMake scripts, by what they are for.
+WORDS: dict[str, str] = _TABLE["words"]
 #: Words in a script that relate to CUDA.
-MENTIONS = re.compile(rf"{one_of(_WORDS['mentions'])}|\b{one_of(_WORDS['mentioned_alone'])}\b".encode(), re.IGNORECASE)
+MENTIONS = re.compile(rf"{one_of(WORDS['mentions'])}|\b{one_of(WORDS['mentioned_alone'])}\b".encode(), re.IGNORECASE)
 #: Variables that hipport's own scripts set; they do not tell what the tree knew before.
 _OWN = re.compile(rb"\$\{HIP_OR_CUDA\}")
 # The text that a first run wrote for a library: `$<IF:$<BOOL:${USE_HIP}>,roc::hipblas,cublas>`.
 _EITHER = re.compile(r"\$<IF:\$<BOOL:\$\{USE_HIP\}>,[^,<>]*,(?P<cuda>[^,<>]*)>")
-_HIP = re.compile(rf"(?<![A-Za-z0-9]){one_of(_WORDS['hip'])}(?![A-Za-z0-9])".encode())
+_HIP = re.compile(rf"(?<![A-Za-z0-9]){one_of(WORDS['hip'])}(?![A-Za-z0-9])".encode())
 _PROJECT = re.compile(rb"^[ \t]*project[ \t]*\(", re.IGNORECASE | re.MULTILINE)
 #: The packages with imported targets in the table.
 PACKAGES = one_of({"CUDA", *(name.partition("::")[0] for name in _TABLE["other"])})
 _TARGET = re.compile(rf"\b{PACKAGES}::\w+".encode())
-_HIP_PACKAGE = re.compile(rf"{one_of(_WORDS['hip_packages'])}|roc[a-z]+")
-_LIBRARY = re.compile(rf"(?:-l)?{one_of(_WORDS['linked'])}")
+_HIP_PACKAGE = re.compile(rf"{one_of(WORDS['hip_packages'])}|roc[a-z]+")
+_LIBRARY = re.compile(rf"(?:-l)?{one_of(WORDS['linked'])}")
 
-_LIBRARIES = re.compile(r"LIB|DEPS|DEPENDENCIES", re.IGNORECASE)
+_LIBRARIES = re.compile(one_of(WORDS["link_variables"]), re.IGNORECASE)
 
 HELPER = "hipport.cmake"
 #: The first words of hipport's own scripts.
@@ -40,7 +41,7 @@ PUT_HERE = b"# SPDX-License-Identifier: Apache-2.0\n# Put here by hipport."
 FIND_CUDA = "find_cuda.cmake"
 TORCH = "torch.cmake"
 #: Headers that have other names in a PyTorch for ROCm.
-_OF_PYTORCH = re.compile(rf"{one_of(_WORDS['of_pytorch'])}/cuda/")
+_OF_PYTORCH = re.compile(rf"{one_of(WORDS['of_pytorch'])}/cuda/")
 
 
 def text(source: CMake, command: CMakeCommand, i: int) -> str:

@@ -28,6 +28,8 @@ def gates(script: Script, kernels: bool) -> Iterator[Said]:
     yield from unseen(script, lambda asked: _answered(script, asked) or _insists(script, asked))
 
 
+_LOADS = re.compile(rb"CUDAExtension|\bload(?:_inline)?\(|extra_cuda_cflags")
+_EXTENSION = re.compile(r"cpp_extension$|^(?:cpp_ext|ext|jit)$")
 _OWN_CHOICE = re.compile(rb"\((\w[\w.]*)\.CUDAExtension if \1\.IS_HIP_EXTENSION else \1\.CppExtension\)")
 
 
@@ -73,7 +75,7 @@ def _for_host(script: Script, call: cst.Call) -> bool:
 
 def _homes(script: Script) -> Iterator[Said]:
     """Port CUDA_HOME, which is None in a PyTorch for ROCm; ROCM_HOME takes its place."""
-    if not re.search(rb"CUDAExtension|\bload(?:_inline)?\(|extra_cuda_cflags", script.source.text):
+    if not _LOADS.search(script.source.text):
         return
     for name in (name for each in _home_names(script) for name in script.named(each)):
         above = script.parent[name]
@@ -240,7 +242,7 @@ def _import_of_home(script: Script, home: cst.Name) -> cst.ImportAlias | None:
 
 def _is_cpp_extension(script: Script, module: cst.BaseExpression) -> bool:
     """Return whether an expression is PyTorch's module for building extensions, by its name or by an import."""
-    if re.search(r"cpp_extension$|^(?:cpp_ext|ext|jit)$", script.code(module)):
+    if _EXTENSION.search(script.code(module)):
         return True
     if not isinstance(module, cst.Name):
         return False
@@ -284,7 +286,7 @@ def _begins_path(script: Script, home: cst.BaseExpression) -> bool:
     if isinstance(above, cst.Arg):
         call = script.parent[above]
         assert isinstance(call, (cst.Call, cst.ClassDef))
-        if isinstance(call, cst.Call) and call.args[0] is above and re.search(r"join$|Path$", script.code(call.func)):
+        if isinstance(call, cst.Call) and call.args[0] is above and script.code(call.func).endswith(("join", "Path")):
             return not any(NVCC.fullmatch(script.text(argument.value)) for argument in call.args)
         return False
     if isinstance(above, cst.BinaryOperation):

@@ -6,9 +6,11 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Sequence
+from pathlib import Path
 
 from hipport.core.edits import Span
 from hipport.core.finding import Certainty, Finding
+from hipport.core.tables import load, one_of
 from hipport.program.project import Project
 from hipport.syntax.make import Makefile, MakeLine, without_references
 from hipport_passes.build_files.nvcc_flags import telling
@@ -16,6 +18,7 @@ from hipport_passes.build_files.nvcc_flags import telling
 _WORD = re.compile(
     rb"(?:\$\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)|\$\{[^{}]*\}|\"(?:[^\"\\]|\\.)*\"|'[^']*'|\\[^\r\n]|[^\s\\\"'])+"
 )
+_WORDS: dict[str, str] = load(Path(__file__).parents[1] / "makefile.toml")["words"]
 NVCC = re.compile(r"(?:(?:[\w./-]|\$[({]\w+[)}])*/)?nvcc")
 _QUOTED = re.compile(rf"([\"'])({NVCC.pattern}|\$[({{]\w+[)}}])\1")
 _QUIET = re.compile(r"\$[({]\w[)}](?=\$[({]|nvcc|/)")
@@ -27,7 +30,7 @@ COMPILER = re.compile(r"\$[({](\w+)[)}]")
 WHICH = re.compile(rb"\$\(shell\s+(?:which|command\s+-v)\s+(nvcc)\b[^()]*\)")
 
 RELOCATABLE = re.compile(
-    r"(?<!\S)(?:-dc|--device-c|-dw|--device-w|(?:-rdc|--?relocatable-device-code)(?:=|\s+)true|-fgpu-rdc)(?!\S)"
+    rf"(?<!\S)(?:{one_of(_WORDS['device_code'])}|{one_of(_WORDS['device_code_by_value'])}(?:=|\s+)true)(?!\S)"
 )
 
 # Separators of shell commands, and words in front of a command.
@@ -36,7 +39,7 @@ _IN_FRONT = frozenset(("do", "then", "else", "if", "while", "until", "!", "{", "
 
 _SET = re.compile(r"\w+=")
 _SUFFIX_RULE = re.compile(r"\s*(\.\w+)\.\w+\s*:")
-_FOR_NVCC = re.compile(r"NVCC|GENCODE|CUFLAGS|CU_FLAGS|CUDA_?C?(?:XX)?FLAGS", re.IGNORECASE)
+_FOR_NVCC = re.compile(one_of(_WORDS["nvcc_flags"]), re.IGNORECASE)
 
 
 class MakefileCommands:

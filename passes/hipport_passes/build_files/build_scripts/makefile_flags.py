@@ -5,15 +5,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from pathlib import Path
 
 from hipport.core.edits import Span
 from hipport.core.finding import Certainty
+from hipport.core.tables import load, one_of
 from hipport.syntax.holes import HOLE
 from hipport.syntax.make import MakeLine
 from hipport_passes.build_files.build_scripts.makefile_commands import COMPILER, NVCC, RELOCATABLE, MakefileCommands
 from hipport_passes.build_files.build_scripts.standards import settled
 from hipport_passes.build_files.nvcc_flags import FlagChange, library, translate
 
+_WORDS: dict[str, str] = load(Path(__file__).parents[1] / "makefile.toml")["words"]
 _REFERENCE = re.compile(r"\$(?:\((?:[^()]|\([^()]*\))*\)|\{[^{}]*\}|[@<^?*+%|])")
 
 _FOLDER = r"(?:\$[({]\w*CUDA\w*[)}]|/(?:usr/local|opt)/cuda(?:-[\d.]+)?)"
@@ -24,15 +27,13 @@ ARCHS = "$(HIP_ARCHS:%=--offload-arch=%)"
 _STANDARD = re.compile(r"-(?:-)?std=(?:c|gnu)\+\+")
 
 # Options that make nvcc and hipcc stop before linking.
-_NOT_LINKED = re.compile(
-    r"-d?c|-dw|--(?:device-)?c(?:ompile)?|-dlink|-(?:ptx|cubin|fatbin|lib|E|M+D?)|-{1,2}version|-V|--help|-h"
-)
+_NOT_LINKED = re.compile(rf"-c|-E|-M+D?|-V|-h|{one_of(_WORDS['not_linked'])}")
 
 _LANGUAGE = ("-x", "--x", "--language")
 _SOURCE = re.compile(r"[^\s=]*\.(c|cu|cpp|cc|cxx|C)")
 
 # `$(addprefix -Xcompiler ,$(CCFLAGS))`
-_ADDED = re.compile(r"\$\(addprefix[ \t]+(?:-Xcompiler|--compiler-options)[ \t]*,[ \t]*(\S.*)\)")
+_ADDED = re.compile(rf"\$\(addprefix[ \t]+{one_of(_WORDS['for_host'])}[ \t]*,[ \t]*(\S.*)\)")
 
 _WITH_PREFIX = re.compile(r"(\$\(addprefix[ \t]+-l[ \t]*,[ \t]*)([^()$]*)\)")
 _FLAG = re.compile(r"(?<![\w-])-{1,2}[A-Za-z][\w-]*")
@@ -180,7 +181,7 @@ def prefixed(word: str) -> str | None:
 
 def _inside(word: str, rocm: tuple[int, int]) -> list[FlagChange]:
     """Translate the flags in a function of make: `$(if $(DEBUG),-G -g,-O3)`."""
-    if not re.match(r"\$[({](?:if|or|and|filter|subst|foreach)[ \t]", word):
+    if not re.match(rf"\$[({{]{one_of(_WORDS['functions'])}[ \t]", word):
         return []
     flags = [each for each in re.split(r"[\s,(){}]+", word) if each.startswith("-")]
     return list(translate(flags, of="nvcc", rocm=rocm, shell=True).changes)

@@ -50,6 +50,7 @@ _OWN_ANSWER = re.compile(
     r"\(?(?:(?:torch\.)?version\.hip is (?:not )?None|(?:not )?(?:[\w.]+\.)?IS_HIP_EXTENSION)"
     rf"(?: (?:and|or) [\"']{ARCHITECTURES}[\"'] (?:not )?in [\w.]+)?\)?"
 )
+_COUNTS = ("is_available", "device_count", "getDeviceCount")
 _LOOKS = ("exists", "isdir", "isfile", "is_dir", "is_file", "lexists")
 _CUDA_PATH = re.compile(r"(?:^|/)(?:cuda(?:-[\d.]+)?|nvcc)(?:/|$)|NVIDIA GPU Computing Toolkit")
 _CUDA_VARIABLES = ("CUDA_HOME", "CUDA_PATH", "CUDA_ROOT", "CUDADIR")
@@ -166,7 +167,7 @@ def _is_guard(script: Script, node: cst.CSTNode) -> bool:
     """Return whether the body of a statement runs only with a GPU, or handles its absence."""
     match node:
         case cst.If(test=test) | cst.IfExp(test=test) | cst.While(test=test) | cst.For(iter=test):
-            return re.search(r"is_available|device_count|getDeviceCount", script.code(test)) is not None
+            return any(name in script.code(test) for name in _COUNTS) is not None
     return isinstance(node, cst.Try)
 
 

@@ -12,8 +12,10 @@ import operator
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from hipport.core.finding import Certainty
+from hipport.core.tables import load, one_of
 from hipport.syntax.cpp import Cpp
 from hipport_passes.build_files.nvcc_flags import FlagChange
 
@@ -43,11 +45,9 @@ _SHOWN = tuple(
          "a container's size assigned to one of its own elements"),
     )
 )  # fmt: skip
+_WORDS: dict[str, str] = load(Path(__file__).with_suffix(".toml"))["words"]
 # Since C++17, std has templates of these names, which an argument of a std type finds by lookup.
-_NEW_NAME = re.compile(
-    rb"(?<![\w:~.])(?:size|data|empty|apply|invoke|as_const|clamp|sample|reduce|(?:ex|in)clusive_scan|for_each_n|destroy)"
-    rb"\s*\("
-)
+_NEW_NAME = re.compile(rf"(?<![\w:~.]){one_of(_WORDS['new_names'])}\s*\(".encode())
 # A template for the device only is not called with such arguments.
 _HOST_TEMPLATE = re.compile(rb"\btemplate\s*<[^;{}()]*>\s*(?![^;{}()]*\b__(?:global|device)__)[^;{}()=.]*\Z")
 _TRIGRAPH = re.compile(rb"\?\?[=/'()!<>-]")
@@ -56,7 +56,7 @@ _STEPPED = re.compile(rb"(\w+)\s*\+\+|\+\+\s*(\w+)")
 _ASKED = re.compile(rb"^[ \t]*#[ \t]*(?:el)?if\b[^\n]*", re.MULTILINE)
 _COMPARED = re.compile(rb"__cplusplus\s*([<>]=?|[=!]=)\s*(\d+)")
 # Feature-test macros, without those that no standard has changed.
-_FEATURE = re.compile(rb"\b__cpp_(?!exceptions\b|rtti\b)\w+")
+_FEATURE = re.compile(rf"\b__cpp_(?!{one_of(_WORDS['unchanged'])}\b)\w+".encode())
 _VERSIONS = {"11": 201103, "14": 201402, "17": 201703}
 _COMPARE: dict[bytes, Callable[[int, int], bool]] = {
     b"<": operator.lt,
@@ -89,7 +89,9 @@ _CALLED = re.compile(rb"(\w+)\s*$")
 _VALUE = re.compile(rb"(?<![=&])[(,=&{]\s*(?:\w+\s*::\s*)*(\w+)\s*(?=[,);}])")
 # Code that decomposes or compares the type of a function.
 _TYPE_ASKED = re.compile(
-    rb"\b(?:struct|class)\s+\w+\s*<[^;{}]{0,200}?\([^;{}]{0,200}?\)\s*(?:const\s*)?>|\bis_(?:same|function|convertible)\w*\s*<"
+    rb"\b(?:struct|class)\s+\w+\s*<[^;{}]{0,200}?\([^;{}]{0,200}?\)\s*(?:const\s*)?>|\bis_"
+    + one_of(_WORDS["traits"]).encode()
+    + rb"\w*\s*<"
 )
 _TEMPLATE = re.compile(rb"\btemplate\s*<[^;{}()]{0,100}>\s*[^;{}()=<>]{0,100}?\b(\w+)\s*\(")
 _TAKES_FUNCTION = re.compile(rb"\b(\w+)\s*\(\s*(?:[^();{}]*,)?\s*[\w:]+[\s*&]+\(\s*\*\s*\w*\s*\)\s*\(")

@@ -7,7 +7,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from itertools import chain, islice
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
 from hipport.analysis.functions import DEFINE, Call, Function, arguments, call_of, nodes
@@ -17,6 +17,7 @@ from hipport.analysis.kernels import Kernels
 from hipport.analysis.transitive_callers import Text, TransitiveCallers, extent, transitive_callers
 from hipport.analysis.word_index import leading_to
 from hipport.core.edits import Span
+from hipport.core.tables import load, one_of
 from hipport.program.project import Component, Project
 from hipport.syntax.cpp import Cpp
 
@@ -26,10 +27,9 @@ if TYPE_CHECKING:
 #: CUDA's barriers for all threads of a block that also vote.
 VOTES = frozenset((b"__syncthreads_count", b"__syncthreads_and", b"__syncthreads_or"))
 _NAMES = VOTES | {b"__syncthreads"}
-_BARRIER = re.compile(
-    rb"__syncthreads(?:_count|_and|_or)?|syncthreads_(?:count|and|or)|(?:bar|barrier)_(?:cta_)?(?:sync|red_\w+)"
-)
-_PLAIN = re.compile(rb"\s*(?:__syncthreads|hipport::ptx::(?:bar|barrier)_(?:cta_)?sync)\s*\(\s*\)\s*;?\s*")
+_KNOWN: dict[str, str] = load(Path(__file__).with_suffix(".toml"))["words"]
+_BARRIER = re.compile(one_of(_KNOWN["barriers"], r"\w+").encode())
+_PLAIN = re.compile(rb"\s*" + one_of(_KNOWN["plain"]).encode() + rb"\s*\(\s*\)\s*;?\s*")
 # The expansion of a macro that is a plain barrier.
 _STANDS_FOR = re.compile(rb"\s*(?:do\s*\{)?" + _PLAIN.pattern + rb"(?:\}\s*while\s*\(\s*0\s*\))?;?\s*")
 _CALLED = re.compile(rb"\s*(\w+)\s*(?:\(\s*\))?\s*;\s*")

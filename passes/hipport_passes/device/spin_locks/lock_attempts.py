@@ -7,14 +7,13 @@ import re
 from typing import TYPE_CHECKING
 
 from hipport.analysis.functions import Function, arguments, called_name
+from hipport.syntax.cuda_names import SLEEP
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
 # The body of a loop that only waits, and operations that order memory.
-WAITS = re.compile(
-    rb"(?:\s|[;{}]|(?:hipport::)?(?:__)?(?:nanosleep|builtin_amdgcn_s_sleep|threadfence\w*)\s*\([^()]*\)\s*;)*"
-)
+WAITS = re.compile(rb"(?:\s|[;{}]|(?:hipport::)?(?:__)?(?:" + SLEEP + rb"|threadfence\w*)\s*\([^()]*\)\s*;)*")
 
 
 class _Unknown(Exception):

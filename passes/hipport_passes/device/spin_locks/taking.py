@@ -5,29 +5,40 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from hipport.analysis.functions import Call, Function, arguments, called_name, contains, nodes
 from hipport.analysis.kernels import Kernels
 from hipport.core.edits import Span
+from hipport.core.tables import load, one_of
+from hipport.syntax import cuda_names
 from hipport_passes.device.spin_locks.lock_attempts import WAITS, is_last
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
+_WORDS: dict[str, str] = load(Path(__file__).with_suffix(".toml"))["words"]
+_SCOPE = rb"(?:_block|_system)?"
+
+
+def _names(key: str) -> bytes:
+    return one_of(_WORDS[key]).encode()
+
+
 # Functions, and methods of atomic objects, that may take a lock.
-METHODS = re.compile(rb"exchange|compare_exchange_(?:strong|weak)|test_and_set")
-ATOMICS = re.compile(rb"atomic(?:CAS|Exch)(?:_block|_system)?|" + METHODS.pattern)
-_GIVES = re.compile(rb"store|clear|exchange")
+METHODS = re.compile(_names("methods"))
+ATOMICS = re.compile(_names("takes") + _SCOPE + rb"|" + METHODS.pattern)
+_GIVES = re.compile(_names("gives"))
 _LOOPS = frozenset(("while_statement", "do_statement", "for_statement"))
 # Reads of the lock until it seems free, before the next attempt.
 LOOKS = re.compile(rb"\bwhile\s*\((?:[^(){};=]|[!=]=|\([^(){};=]*\))*\)\s*(?:;|\{[\s;]*\})")
-SLEEP = re.compile(rb"(?:__)?(?:nanosleep|builtin_amdgcn_s_sleep)")
-ZERO = re.compile(rb"\s*(?:0[uU]?|false|\w*(?i:free|unlocked|available|open))\s*")
+SLEEP = re.compile(rb"(?:__)?" + cuda_names.SLEEP)
+ZERO = re.compile(rb"\s*(?:0[uU]?|false|\w*(?i:" + _names("free") + rb"))\s*")
 LOOP = re.compile(rb"\b(?:while|for|do)\b")
 #: Other operations that may take a lock than `ATOMICS`; additions count or draw a number.
-_OTHER_SWAPS = re.compile(rb"atomic(?:Inc|Dec|Max|Min|Xor|Or|And|Sub)(?:_block|_system)?")
-_TAKES_NUMBER = re.compile(rb"\s*atomic(?:Add|Inc)(?:_block|_system)?\s*\(")
+_OTHER_SWAPS = re.compile(_names("others") + _SCOPE)
+_TAKES_NUMBER = re.compile(rb"\s*" + _names("counts") + _SCOPE + rb"\s*\(")
 NAME = re.compile(rb"[A-Za-z_]\w*")
 #: A value that neither a free nor a taken lock has.
 _NEITHER = b"2000000011"

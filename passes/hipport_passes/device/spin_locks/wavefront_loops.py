@@ -172,11 +172,8 @@ class WavefrontLoops:
 
     @staticmethod
     def _looks(function: Function, watched: set[bytes]) -> bool:
-        code = function.source.code
-        if _LOOKS.search(code, function.node.start_byte, function.body.end_byte):
-            return True
-        return bool(watched) and not watched.isdisjoint(
-            _WORDS.findall(code, function.node.start_byte, function.body.end_byte)
+        return function.fact(_looks_itself) or not watched.isdisjoint(
+            _WORDS.findall(function.source.code, function.node.start_byte, function.body.end_byte) if watched else ()
         )
 
     def _above(self, function: Function) -> Iterator[Function]:
@@ -214,6 +211,10 @@ class WavefrontLoops:
                     before.unseen or wait.unseen,
                     before.early or wait.early,
                 )
+
+
+def _looks_itself(function: Function) -> bool:
+    return _LOOKS.search(function.source.code, function.node.start_byte, function.body.end_byte) is not None
 
 
 def _below(root: Function, by_name: Mapping[bytes, Sequence[Function]]) -> set[Function]:

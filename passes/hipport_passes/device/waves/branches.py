@@ -27,6 +27,7 @@ from hipport.core.edits import Edit, Span
 from hipport.core.finding import Certainty, Finding
 from hipport.program.project import Component, Project
 from hipport.syntax.cpp import Cpp, within
+from hipport.syntax.cuda_names import ON_DEVICE
 from hipport_passes.device.waves.kinds import not_on_device, on_wavefronts
 from hipport_passes.device.waves.sizes import having_intrinsics
 
@@ -153,9 +154,7 @@ def _comes_to(source: Cpp, logical: Logical, number: _Number) -> bool | None:
 
 def on_device(definition: NamedDefinition) -> bool:
     """Say whether it is a device function."""
-    return (
-        definition.function is not None and re.search(rb"__(?:device|global)__", definition.function.head) is not None
-    )
+    return definition.function is not None and re.search(ON_DEVICE, definition.function.head) is not None
 
 
 # ---- the numbers

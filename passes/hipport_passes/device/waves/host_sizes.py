@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from hipport.analysis.block_shapes import BlockShape, shapes
-from hipport.analysis.references import Mentions, NamedDefinition
+from hipport.analysis.references import Mentions, NamedDefinition, definitions
 from hipport.analysis.wave_sizes import WaveSizes
 from hipport.core.edits import Span
 from hipport.program.project import Component, Project
@@ -40,17 +40,23 @@ def of_hosts(source: Cpp, project: Project) -> Iterator[HostSize]:
     if not kernels:
         return
     mentions = component.fact(Mentions)
+    # In most files no host function has such a number: then nothing that uses the kernels has to be found.
+    counting = any(_host(each) and any(_by_32(each, component)) for each in definitions(source))
     told: set[Span] = set()
     for kernel, native in kernels.items():
         if native.definition.source is source:
             blocks = shapes(kernel.function, project) if kernel.function is not None else None
             if any(_threads(block) == _LANES for block in blocks or ()):
                 yield HostSize(native, native, True)
-        for user in mentions.transitive_users(kernel):
-            if user.source is source and user.function is not None and not on_device(user):
+        for user in mentions.transitive_users(kernel) if counting else ():
+            if user.source is source and _host(user):
                 places = [span for span in _by_32(user, component) if span not in told]
                 told.update(places)
                 yield from (HostSize(Mark(user, span), native, False) for span in places)
+
+
+def _host(user: NamedDefinition) -> bool:
+    return user.function is not None and not on_device(user)
 
 
 def _threads(block: BlockShape) -> int | None:
@@ -74,14 +80,18 @@ def _kernels(component: Component) -> dict[NamedDefinition, Mark]:
     if not any(each.fact(may_be_native) and _SIZE in each.words for each in files):
         return {}
     own, mentions = own_names(files), component.fact(Mentions)
-    found = {}
-    for kernel in mentions.definitions:
-        if kernel.kernel:
-            marks = (mark for each in mentions.reached(kernel) for mark in _calculated(each, own))
-            mark = next(marks, None)
-            if mark is not None:
-                found[kernel] = mark
-    return found
+    first = {each: next(_calculated(each, own), None) for each in mentions.definitions}
+    marked = {each: mark for each, mark in first.items() if mark is not None}
+    if not marked:
+        return {}
+    # Few kernels lead to one of these, and each kernel of a large tree may lead to thousands of definitions.
+    users = mentions.users_among(mentions.definitions)
+    leading = {user for each in marked for user in mentions.transitive_users_by(each, users)}
+    return {
+        kernel: next(marked[each] for each in mentions.following_from(kernel) if each in marked)
+        for kernel in mentions.definitions
+        if kernel.kernel and kernel in leading
+    }
 
 
 def _calculated(definition: NamedDefinition, own: frozenset[bytes]) -> Iterator[Mark]:

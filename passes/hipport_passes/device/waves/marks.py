@@ -13,6 +13,7 @@ from hipport.core.edits import Span
 from hipport.core.tables import one_of
 from hipport.program.project import Component
 from hipport.syntax.cpp import Cpp, within, word_before
+from hipport.syntax.cuda_names import PARTITION
 from hipport_passes.device.waves.distances import stays_in_half
 from hipport_passes.device.waves.kinds import OF_32_LANES, narrow_mask, not_on_device
 from hipport_passes.device.waves.sizes import named_as_warp, sized
@@ -30,12 +31,12 @@ WAVE_FUNCTION = re.compile(
     # These act on the whole wavefront by default, or on 64 lanes.
     rb"\b" + _LIBRARIES + rb"\s*::\s*[Ww]arp(?:_?[A-Za-z]\w*)\s*<(?:[^;{}<>,]*|[^;{}<>]*,\s*64\s*)>"
 )
+_PYTORCH = one_of("WARP_SHFL WARP_SHFL_UP WARP_SHFL_DOWN WARP_SHFL_XOR WARP_BALLOT C10_WARP_SIZE").encode()
 #: PyTorch's functions for both compilers. CUB's namespace has some of the names, too.
 OF_PYTORCH = re.compile(
-    rb"\b(?<!\bcub::)(?:C10_WARP_SIZE|WARP_(?:SHFL(?:_UP|_DOWN|_XOR)?|BALLOT|ANY|ALL))\b|\bat::cuda::warp_size\b|"
+    rb"\b(?<!\bcub::)(?:WARP_ANY|WARP_ALL|" + _PYTORCH + rb")\b|\bat::cuda::warp_size\b|"
     rb"\bcuda_utils\s*::\s*(?:Warp|Block)Reduce\w*"
 )
-_PYTORCH = (b"WARP_SHFL", b"WARP_SHFL_UP", b"WARP_SHFL_DOWN", b"WARP_SHFL_XOR", b"WARP_BALLOT", b"C10_WARP_SIZE")
 _IN_BRACKETS = rb"\([^()]*(?:\([^()]*\)[^()]*)*\)"
 #: Lanes, threads or ranks, and their divisors.
 COUNTED = re.compile(
@@ -55,7 +56,7 @@ TILES = re.compile(
     rb"\b(?:tiled_partition|thread_block_tile)\s*<\s*(?P<size>[\w:]+)\s*[,>]|"
     rb"\btiled_partition\s*\((?:[^;(),]|\([^()]*\))*,\s*(?P<given>[\w:]+)\s*\)"
 )
-_FOUND_GROUPS = re.compile(rb"\b(?:coalesced_threads|labeled_partition|binary_partition)\s*[(<]|\bcoalesced_group\b")
+_FOUND_GROUPS = re.compile(rb"\b" + PARTITION + rb"\s*[(<]|\bcoalesced_group\b")
 #: Before the port: `hipport::warp_size` replaces `warpSize` where that does not mean the wavefront's size.
 _WARP_SIZE = re.compile(rb"\bhipport::warp_size\b")
 
@@ -380,7 +381,7 @@ def _may_be_logical(source: Cpp) -> bool:
     return any(pattern.search(source.code) for pattern in (OF_32_LANES, COUNTED, BY_VARIABLE, TILES, _WARP_SIZE))
 
 
-_DEFINED = re.compile(rb"^[ \t]*#[ \t]*define[ \t]+(" + b"|".join(_PYTORCH) + rb"|__\w+_sync|__activemask)\b", re.M)
+_DEFINED = re.compile(rb"^[ \t]*#[ \t]*define[ \t]+(" + _PYTORCH + rb"|__\w+_sync|__activemask)\b", re.M)
 
 
 _INTRINSICS = re.compile(rb"__\w+_sync|__activemask")

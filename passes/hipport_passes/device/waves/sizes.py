@@ -17,19 +17,22 @@ from hipport.analysis.functions import functions
 from hipport.analysis.references import Mentions, NamedDefinition
 from hipport.core.edits import Edit, Span
 from hipport.core.finding import Certainty, Finding
+from hipport.core.tables import one_of
 from hipport.program.project import Component, Project
+from hipport.syntax import cuda_names
 from hipport.syntax.cpp import Cpp, within
 from hipport_passes.device.waves.kinds import on_wavefronts, places_on_wavefronts
 
 #: CUDA's functions whose first argument is a mask.
-MASKED = re.compile(rb"__(?:shfl(?:_up|_down|_xor)?|any|all|uni|ballot|match_(?:any|all)|reduce_\w+)_sync|__syncwarp")
+MASKED = re.compile(cuda_names.MASKED)
 #: CUB's classes of a warp, which `cub_thrust` gives 32 lanes.
-OF_WARPS = rb"Warp(?:Reduce|Scan|Exchange|MergeSort|Load|Store)"
+OF_WARPS = one_of("WarpReduce WarpScan WarpExchange WarpMergeSort WarpLoad WarpStore").encode()
 CUB = re.compile(rb"cub\s*::\s*(" + OF_WARPS + rb")\b")
 _INTRINSIC = re.compile(rb"\b(?:" + MASKED.pattern + rb")\b|\bhipport::\w+_sync\b|" + CUB.pattern)
-_SIZE = re.compile(rb"(?:0x40|64|32)[uU]?|warpSize|__AMDGCN_WAVEFRONT_SIZE(?:__)?|C10_WARP_SIZE")
+_NAMED = one_of("warpSize __AMDGCN_WAVEFRONT_SIZE __AMDGCN_WAVEFRONT_SIZE__ C10_WARP_SIZE").encode()
+_SIZE = re.compile(rb"(?:0x40|64|32)[uU]?|" + _NAMED)
 _VALUE = (
-    rb"(?P<value>(?:0x40|64|32)[uU]?|(?:::)?warpSize|__AMDGCN_WAVEFRONT_SIZE(?:__)?|C10_WARP_SIZE)\b"
+    rb"(?P<value>(?:0x40|64|32)[uU]?|(?:::(?=warpSize))?" + _NAMED + rb")\b"
     rb"(?!\s*[-+*/<>])(?![ \t]*\w)"
 )
 _SIZED = tuple(

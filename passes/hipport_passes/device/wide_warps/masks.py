@@ -15,13 +15,14 @@ from hipport.analysis.library_names import LibraryNames
 from hipport.analysis.value_propagation import Flow, Kind
 from hipport.core.tables import load
 from hipport.program.project import Project
+from hipport.syntax import cuda_names
 from hipport.syntax.cpp import Cpp
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-_MADE = re.compile(rb"__ballot(?:_sync)?|__activemask|__match_a(?:ny|ll)_sync")
-SHUFFLE = re.compile(rb"__shfl(?:_up|_down|_xor)?(?:_sync)?")
+_MADE = re.compile(rb"__ballot(?:_sync)?|__activemask|__" + cuda_names.MATCH + rb"_sync")
+SHUFFLE = re.compile(rb"__" + cuda_names.SHUFFLE + rb"(?:_sync)?")
 _SHIFTED = re.compile(rb"[12][uU]?|-1|~0[uU]?|0[xX][fF]{8}[uU]?")
 _DEFINE = re.compile(rb"#[ \t]*define[ \t]+(\w+)")
 _PARAMETERS = re.compile(rb"\A\([^()]*\)")

@@ -82,23 +82,27 @@ def _under_conditions(source: Cpp, includes: Iterable[Include]) -> Iterator[Incl
 
 
 def _paths(source: Cpp, project: Project, include: Include) -> tuple[str, ...]:
-    """Return the path of an include and its replacement, so that a second run gives the same answers."""
+    """Return the path of an include and its replacement, so that a second run gives the same answers.
+
+    The replacement of a header that is dropped is empty.
+    """
     row = lookup(include.path)
     if row is None or row.hip is None or row.since > project.target.rocm or is_own(source, include, project):
         return (include.path,)
-    return include.path, row.hip or table().runtime
+    return include.path, row.hip
 
 
 def _of_the_host(source: Cpp) -> bool:
     """Return whether the file is C++ that does not include the runtime's header anyway.
 
     A header is judged by its names, not by its language, because a port may remove its last CUDA name. Names under a
-    condition may be used by both.
+    condition may be used by both, and a port may drop those in directives: `#include <cuda_device_runtime_api.h>`.
     """
     if source.path.suffix in (".c", ".cu", ".cuh", ".hip"):
         return False
     return source.path.suffix in UNITS or all(
-        within(match.start(), source.conditional) for match in NEEDS_RUNTIME.finditer(source.code)
+        within(match.start(), source.conditional) or source.directive(match.start())
+        for match in NEEDS_RUNTIME.finditer(source.code)
     )
 
 

@@ -4,17 +4,21 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING
+
+from hipport.core.tables import load, one_of
 
 if TYPE_CHECKING:
     import libcst as cst
 
     from hipport_passes.build_files.build_scripts.script import Script
 
+_WORDS: dict[str, str] = load(Path(__file__).parent.with_name("device_strings.toml"))["words"]
 # A condition about the device.
-_DECIDES = re.compile(r"cuda|gpu|\bcpu|_cpu|\bmps\b|\bxpu\b|accelerator|\bhip\b|rocm", re.IGNORECASE)
+_DECIDES = re.compile(rf"{one_of(_WORDS['decides'])}|\bcpu|\b{one_of(_WORDS['decides_alone'])}\b", re.IGNORECASE)
 # A decorator of tests that need a GPU.
-_FOR_GPUS = re.compile(r"(?=.*(?:cuda|gpu))(?=.*(?:skip|requir|mark\.|only|available))", re.IGNORECASE | re.DOTALL)
+_FOR_GPUS = re.compile(rf"(?=.*(?:cuda|gpu))(?=.*{one_of(_WORDS['skips'])})", re.IGNORECASE | re.DOTALL)
 
 
 class Decisions:

@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from hipport.core.tables import load, one_of
 from hipport.syntax.python import Python
 from hipport_passes.python.devices.files import signatures
 
@@ -15,12 +17,12 @@ if TYPE_CHECKING:
 
     from hipport_passes.build_files.build_scripts.script import Script
 
-_NAMED = re.compile(r"(?:\w*_)?dev(?:ice)?(?:_(?:type|name|str|string|id|map))?", re.IGNORECASE)
+_WORDS: dict[str, str] = load(Path(__file__).parent.with_name("device_strings.toml"))["words"]
+_NAMED = re.compile(rf"(?:\w*_)?{one_of(_WORDS['named'])}", re.IGNORECASE)
 # Calls whose first argument is a device.
-_FIRST = re.compile(
-    r"(?:torch\.)?device|torch\.(?:Generator|autocast|amp\.autocast|amp\.GradScaler|set_default_device|amp\.autocast_mode\.autocast)"
-)
-_LOADS = re.compile(r"torch\.(?:jit\.)?load")
+_FIRST = frozenset(_WORDS["places"].split())
+_LOADS = frozenset(_WORDS["loads"].split())
+_OTHER = re.compile(rf"[\"']{one_of(_WORDS['others'])}")
 # Here a device is one of two fixed words, not the place of a computation.
 _NO_PLACE = frozenset(("custom_fwd", "custom_bwd", "partial", "fork_rng", "init_device_mesh", "DeviceMesh"))
 _LOOKS_UP = frozenset(("get", "pop", "getattr", "setdefault", "getenv"))
@@ -86,7 +88,7 @@ class DevicePlaces:
             name = script.text(holder.key) if isinstance(holder, cst.DictElement) else ""
             if isinstance(holder, cst.Assign) and isinstance(holder.targets[0].target, cst.Name):
                 name = holder.targets[0].target.value
-            return len(devices.elements) == 1 and re.search(r"devices$", name) is not None, False
+            return len(devices.elements) == 1 and name.endswith("devices"), False
         match above:
             case cst.Arg():
                 call = script.parent[above]
@@ -101,7 +103,7 @@ class DevicePlaces:
                 return value is above.value and _NAMED.fullmatch(script.text(key)) is not None, False
             case cst.Return():
                 function = script.function(above)
-                return function is not None and re.search(r"device$", function.name.value) is not None, False
+                return function is not None and function.name.value.endswith("device"), False
         return False, False
 
     def _named(self, target: cst.BaseExpression) -> bool:
@@ -128,8 +130,8 @@ class DevicePlaces:
         if argument.keyword is None:
             if method in _LOOKS_UP and place == len(call.args) - 1 and place > 0:
                 return _NAMED.fullmatch(script.text(call.args[place - 1].value)) is not None, False
-            first = method == "to" or _FIRST.fullmatch(code) is not None
-            known = (place == 0 and first) or (place == 1 and _LOADS.fullmatch(code) is not None)
+            first = method == "to" or code in _FIRST
+            known = (place == 0 and first) or (place == 1 and code in _LOADS)
             return known or self._parameter(method, place), now
         keyword = argument.keyword.value
         if keyword == "default" and method in _OPTIONS:
@@ -156,7 +158,5 @@ class DevicePlaces:
         match self.script.parent[node]:
             case cst.Assign(targets=[cst.AssignTarget(target=cst.Name() | cst.Attribute() as target)]) as assignment:
                 values = [each for each in self.script.values(target) if each is not assignment.value]
-                return any(
-                    each is not None and re.search(r"[\"'](?:cpu|mps|xpu)", self.script.code(each)) for each in values
-                )
+                return any(each is not None and _OTHER.search(self.script.code(each)) for each in values)
         return False

@@ -23,7 +23,7 @@ from hipport_passes.python.device_strings import LIBRARIES, SHOWS, WORDS
 
 #: PyTorch's functions whose first argument is a device.
 _FIRST = re.compile(rf"torch\.{one_of(WORDS['first'])}")
-_LOADS = re.compile(r"torch\.(?:jit\.)?load")
+_LOADS = frozenset(WORDS["loads"].split())
 _KEYWORDS = frozenset(("device", "map_location", "device_type"))
 #: Keywords of libraries for a device that they pass to PyTorch.
 _HANDED_ON = frozenset(("device", "device_map"))
@@ -461,4 +461,4 @@ def is_device(script: Script, argument: cst.Arg) -> bool:
         return code.startswith("torch.") or keyword == "map_location" or method == "to" or method.startswith("new_")
     if method == "to":
         return place == 0
-    return (place == 0 and _FIRST.fullmatch(code) is not None) or (place == 1 and _LOADS.fullmatch(code) is not None)
+    return (place == 0 and _FIRST.fullmatch(code) is not None) or (place == 1 and code in _LOADS)

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import libcst as cst
 
+from hipport.core.tables import one_of
 from hipport_passes.python.runtime import elsewhere
 from hipport_passes.python.runtime.capability_values import (
     KINDS,
@@ -23,7 +24,8 @@ from hipport_passes.python.runtime.origins import EACH, origins
 from hipport_passes.python.runtime.program import PythonProgram
 
 # Makes a version of "9.0", which is compared part by part.
-_RELEASE = re.compile(r"(?:\w+\.)*(?:(?:Loose|Strict)?Version|version\.parse|parse_version|parse)")
+_RELEASES = ("Version", "LooseVersion", "StrictVersion", "version.parse", "parse_version", "parse")
+_RELEASE = re.compile(rf"(?:\w+\.)*{one_of(_RELEASES)}")
 
 
 class Elsewhere(NamedTuple):

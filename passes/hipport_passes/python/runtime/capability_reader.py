@@ -35,15 +35,11 @@ _NVIDIA: tuple[tuple[Capability, str], ...] = (
     ((12, 0), "Blackwell"),
 )
 
-#: Usual names of a capability, or of a number or text made from one.
-_CAPABILITY = re.compile(
-    r"(?i)_*(?:get_)?(?:\w+_)?(?:(?:compute_?|device_?|cuda_?|gpu_?)?capabilit(?:y|ies)|compute_cap|cuda_?cc"
-    r"|sm_?(?:version|arch)?|(?:cuda|gpu|sm|device)_?arch|(?:device|sm|cc|capability)_major)"
-    r"(?:_(?:int|num|number|str|name))?"
-)
-_OF_HOPPER = re.compile(r"\((?:9|1[0-2]), \d\)|(?:9|1[0-2])\d0?|(?:9|1[0-2])(?:\.\d)?")
 #: Names with a meaning where a capability is passed on or tested.
 WORDS = load(Path(__file__).with_suffix(".toml"))["words"]
+#: Usual names of a capability, or of a number or text made from one.
+_CAPABILITY = re.compile(rf"(?i)_*(?:get_)?(?:\w+_)?{one_of(WORDS['capabilities'])}(?:_{one_of(WORDS['forms'])})?")
+_OF_HOPPER = re.compile(r"\((?:9|1[0-2]), \d\)|(?:9|1[0-2])\d0?|(?:9|1[0-2])(?:\.\d)?")
 _NAMED_SM = re.compile(rf"{one_of(WORDS['archs'])}_?(?:9|1[0-2])\d[af]?")
 # Sources of a number that is not a GPU's.
 _OF_PROGRAM = re.compile(rf"\b{one_of(WORDS['of_program'])}\b")

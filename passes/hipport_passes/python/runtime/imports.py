@@ -5,21 +5,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 
 import libcst as cst
 
 from hipport.core.finding import Finding
+from hipport.core.tables import load, one_of
 from hipport.syntax.holes import HOLE
 from hipport_passes.python.runtime.attention import expressed
 from hipport_passes.python.runtime.program import PythonProgram, finding
 
+_WORDS: dict[str, str] = load(Path(__file__).with_suffix(".toml"))["words"]
 _LIBRARY = re.compile(r"(?:.*/)?(?:lib)?([A-Za-z-]+?)(?:64_\d+)?(?:\.so(?:\.\d+)*|\.dll|_static\.a)?")
 #: A condition that selects one of several back ends.
 _CHOICE = re.compile(r"==[ \t]*[\"']")
 #: A condition that tests whether something is available.
-_OPTIONAL = re.compile(
-    r"(?i)availab|installed|find_spec|has_|with_|\bTYPE_CHECKING\b|is_\w+|support|enable|exists|environ|getenv"
-)
+_OPTIONAL = re.compile(rf"(?i){one_of(_WORDS['optional'], '[a-z0-9_]+')}|\bTYPE_CHECKING\b")
 
 
 def imports(program: PythonProgram, modules: Mapping[str, str]) -> Iterator[Finding]:
@@ -129,7 +130,7 @@ def _needed(program: PythonProgram, node: cst.CSTNode) -> bool:
     for above, _ in program.ancestors(node):
         tried = program.parent[above] if isinstance(above, cst.ExceptHandler) else None
         # `try: import amdsmi`, and this import as the fallback.
-        if isinstance(tried, cst.Try) and re.search(r"(?i)amd|rocm|hip", program.code(tried.body)):
+        if isinstance(tried, cst.Try) and re.search(rf"(?i){one_of(_WORDS['of_amd'])}", program.code(tried.body)):
             return False
     return not any(
         wanted and _OPTIONAL.search(code := program.code(test)) and ("env" in code or not _CHOICE.search(code))
@@ -182,7 +183,9 @@ def _called_all_the_same(program: PythonProgram, node: cst.CSTNode) -> bool:
         match small:
             case cst.Import() | cst.ImportFrom() | cst.Pass():
                 pass
-            case cst.Expr(value=cst.Call(func=func)) if re.search(r"(?i)print|warn|info", program.code(func)):
+            case cst.Expr(value=cst.Call(func=func)) if re.search(
+                rf"(?i){one_of(_WORDS['tells'])}", program.code(func)
+            ):
                 pass
             case cst.Assign(targets=[cst.AssignTarget(cst.Name(name))], value=cst.Name("None")) if name in names:
                 pass
@@ -210,7 +213,7 @@ def _choice(program: PythonProgram, node: cst.CSTNode) -> tuple[cst.CSTNode | No
     for above, _ in program.ancestors(node):
         branch: cst.CSTNode | None = above
         while isinstance(branch, cst.If):
-            if re.search(r"scaled_dot_product_attention|sdpa", program.code(branch.body)):
+            if re.search(one_of(_WORDS["attention"]), program.code(branch.body)):
                 return branch, program.code(branch.test)
             branch = branch.orelse
     return None, ""

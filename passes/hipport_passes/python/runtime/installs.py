@@ -10,6 +10,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from hipport.core.finding import Finding
+from hipport.core.tables import one_of
 from hipport.program.project import Project
 from hipport.syntax.notebook import Notebook
 from hipport.syntax.shell import Shell
@@ -19,7 +20,8 @@ from hipport_passes.python.runtime.probes import RUNS
 from hipport_passes.python.runtime.program import PythonProgram, finding
 
 # `get_ipython().run_line_magic("pip", "install …")`, and its form in exports of older notebooks.
-_MAGIC = re.compile(r"(?:get_ipython\(\)|\w*ip(?:ython)?)\.(run_line_magic|run_cell_magic|magic)")
+_MAGICS = ("run_line_magic", "run_cell_magic", "magic")
+_MAGIC = re.compile(rf"(?:get_ipython\(\)|\w*ip(?:ython)?)\.({one_of(_MAGICS)})")
 
 
 def installs(program: PythonProgram, project: Project) -> Iterator[Finding]:

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import libcst as cst
 
+from hipport.core.tables import one_of
 from hipport.program.script_names import Binding
 from hipport.syntax.python import Python
 from hipport_passes.python.runtime.program import PythonProgram
@@ -30,7 +31,8 @@ _DEEPEST = 8
 # A function with more calls, or a name with more values, may have any argument or value.
 _MOST = 64
 _ENUM = re.compile(r"(?:^|\.)\w*(?:Enum|Flag)$")
-_DATA = re.compile(r"\b(?:dataclass|define|attrs|s)\b|\bNamedTuple\b|\bBaseModel\b")
+_RECORDS = ("dataclass", "define", "attrs", "s", "NamedTuple", "BaseModel")
+_DATA = re.compile(rf"\b{one_of(_RECORDS)}\b")
 
 
 class _Bound(NamedTuple):

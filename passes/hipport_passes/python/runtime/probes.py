@@ -19,20 +19,22 @@ from hipport_passes.python.runtime.origins import origins as origins_of
 from hipport_passes.python.runtime.program import PythonProgram, finding
 
 _NVIDIA_SMI = re.compile(r"(?:.*[/\\\s;&|(])?nvidia-smi(?:\.exe)?(?:\s.*|\s*[;&|)].*)?", re.DOTALL)
+_WORDS: dict[str, str] = load(Path(__file__).with_suffix(".toml"))["words"]
 #: Functions that run a command.
-RUNS = re.compile(rf"(?i)(?:^|[._]){one_of(load(Path(__file__).with_suffix('.toml'))['words']['runs'])}$")
+RUNS = re.compile(rf"(?i)(?:^|[._]){one_of(_WORDS['runs'])}$")
 _LOOKS = re.compile(r"(?:^|[._])(?:which|find_executable)$")
 # The nodes between an expression and its statement.
 _WITHIN = (cst.BaseExpression, cst.Arg, cst.Index, cst.SubscriptElement, cst.Element)
 # An architecture of NVIDIA's by its number, in a string of its own: a piece of `sm_80`.
 _NUMBERED = re.compile(r"[\"'](?:[5-9]\d|1[0-2]\d)[af]?[\"']")
 _ERRORS = r"\w*OSError|FileNotFoundError|CalledProcessError|SubprocessError|IOError"
-_AMD = re.compile(rb"(?i)radeon|instinct|\bmi[123]\d\d|gfx9|gfx1[012]|\bamd\b")
+_AMD = re.compile(rf"(?i){one_of(_WORDS['gpus_of_amd'])}|\bmi[123]\d\d|\bamd\b".encode())
+_PATHS = tuple(_WORDS["paths"].split())
 
 
 def nvidia_smi(program: PythonProgram) -> Iterator[Finding]:
     """Yield the runs of nvidia-smi without a fallback."""
-    if re.search(rb"rocm-smi|amd-smi|rocm_smi|amdsmi", program.source.text):
+    if re.search(one_of(_WORDS["of_amd"]).encode(), program.source.text):
         return
     for node in program.nodes:
         if not isinstance(node, (cst.SimpleString, cst.FormattedString)):
@@ -105,7 +107,7 @@ def _prepared(program: PythonProgram, node: cst.CSTNode) -> bool:
     """Return whether the code is only reached where the tool was found."""
     for test, _ in program.conditions(node):
         code = program.code(test)
-        if re.search(r"nvidia|nvml|smi|which|exists", code, re.IGNORECASE):
+        if re.search(one_of(_WORDS["asks_before"]), code, re.IGNORECASE):
             return True
         if isinstance(test, cst.Name) and any(
             "which" in program.code(value) for value, _ in program.assigned(test) or ()
@@ -272,7 +274,7 @@ _NO_MATH = (
 def switches(program: PythonProgram) -> Iterator[Finding]:
     """Yield PyTorch's switches with another meaning on ROCm."""
     for call in program.calls("version"):
-        if not re.search(r"cudnn\.version$", program.code(call.func)) or not program.runs(call).both:
+        if not program.code(call.func).endswith("cudnn.version") or not program.runs(call).both:
             continue
         above = program.parent[call]
         if isinstance(above, (cst.Comparison, cst.ComparisonTarget)) and "None" not in program.code(above):
@@ -331,14 +333,14 @@ def _insists_on(program: PythonProgram, home: cst.Attribute) -> bool:
 def homes(program: PythonProgram) -> Iterator[Finding]:
     """Yield the paths below CUDA's folder that are needed at run time."""
     for node in program.nodes:
-        if isinstance(node, cst.Subscript) and re.fullmatch(r"(?:os\.)?environ", program.code(node.value)):
+        if isinstance(node, cst.Subscript) and program.code(node.value) in ("environ", "os.environ"):
             name = program.key(node)
             if name not in ("CUDA_HOME", "CUDA_PATH") or isinstance(program.parent[node], (cst.AssignTarget, cst.Del)):
                 continue
             if program.runs(node).both and not program.copes(node, "KeyError") and not _asks_home(program, node, name):
                 message = f"{name} is not set on ROCm, whose counterpart is ROCM_PATH, by default /opt/rocm"
                 yield finding(program, node, "cuda_home", message)
-    if re.search(rb"CUDAExtension|\bload(?:_inline)?\(|extra_cuda_cflags|\bsetup\(", program.source.text):
+    if re.search(rf"\b{one_of(_WORDS['builds'])}".encode(), program.source.text):
         return  # A build script: `cpp_extension` handles PyTorch's CUDA_HOME.
     for name_node in program.named("CUDA_HOME"):
         attribute = program.parent[name_node]
@@ -360,8 +362,7 @@ def homes(program: PythonProgram) -> Iterator[Finding]:
             yield finding(program, name_node, "cuda_home", message)
             continue
         fails = isinstance(above, cst.BinaryOperation) or (
-            isinstance(above, cst.Arg)
-            and re.search(r"join$|Path$|listdir$", program.code(program.parent[above]).split("(")[0])
+            isinstance(above, cst.Arg) and program.code(program.parent[above]).split("(")[0].endswith(_PATHS)
         )
         if fails and program.runs(name_node).both and not _asks_home(program, name_node, "CUDA_HOME"):
             if program.copes(name_node, "TypeError"):

@@ -10,12 +10,14 @@ import libcst as cst
 
 from hipport.core.edits import Edit, Span
 from hipport.core.finding import Certainty, Finding
+from hipport.core.tables import one_of
 from hipport.program.script_names import key_of
 from hipport.syntax.python import Python
 from hipport_passes.build_files.build_scripts.script import Script
 
 _NVIDIA = re.compile(r"(?i)_*(?:is|on|has)_*(?:on_)?nvidia(?:_*(?:gpu|device|platform|backend))?")
-_PROPERTY = re.compile(r"(?:^|\.)(?:cached_)?property$")
+_PROPERTIES = ("property", "cached_property")
+_PROPERTY = re.compile(rf"(?:^|\.){one_of(_PROPERTIES)}$")
 _ANY_ERROR = re.compile(r"\b(?:Base)?Exception\b")
 
 

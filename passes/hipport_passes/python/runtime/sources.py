@@ -5,17 +5,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
 import libcst as cst
 
 from hipport.core.finding import Finding
+from hipport.core.tables import load, one_of
 from hipport_passes.python.runtime.program import PythonProgram, finding
 
+_WORDS: dict[str, str] = load(Path(__file__).with_suffix(".toml"))["words"]
 #: Code that PyTorch's hipify does not change, and that differs with 64 lanes, or does not work, on AMD's GPUs.
 _WANTS_PORTING = re.compile(
-    r"\b__(?:shfl|ballot|any|all|match|reduce)\w*_sync\b|\b__(?:activemask|syncwarp)\b|\basm\b[ \t]*(?:volatile|\()"
-    r"|\bwarpSize\b|\bcooperative_groups\b|\bwmma\b|\bcuda::(?:std|barrier|pipeline|ptx)|<<[ \t]+<|>[ \t]+>>"
-    r"|0xffffffff\b",
+    rf"\b__{one_of(_WORDS['collectives'])}_sync\b|\b{one_of(_WORDS['of_warps'])}\b|\b{one_of(_WORDS['names'])}\b"
+    rf"|\bcuda::{one_of(_WORDS['of_cuda'])}|\basm\b[ \t]*(?:volatile|\()|<<[ \t]+<|>[ \t]+>>|0xffffffff\b",
     re.IGNORECASE,
 )
 

@@ -13,11 +13,13 @@ from collections.abc import Callable, Iterator
 import libcst as cst
 
 from hipport.core.finding import Finding
+from hipport.core.tables import one_of
+from hipport_passes.python.python_gates import WORDS
 from hipport_passes.python.runtime import elsewhere
 from hipport_passes.python.runtime.program import PythonProgram, finding
 
-_GPU = r"(?:sm_?(?:9|1[0-2])\d[af]?|hopper|blackwell)"
-_ASKS = re.compile(rf"(?i)_*(?:is|has|supports?|can_use|requires?)_(?:\w+_)?{_GPU}(?:_\w+)?")
+_GPU = rf"(?:sm_?(?:9|1[0-2])\d[af]?|{one_of(WORDS['generations'])})"
+_ASKS = re.compile(rf"(?i)_*{one_of(WORDS['asking'])}_(?:\w+_)?{_GPU}(?:_\w+)?")
 _VALUE = re.compile(r"(?i)sm(?:9|1[0-2])\dorlater|is_sm_?(?:9|1[0-2])\d")
 
 

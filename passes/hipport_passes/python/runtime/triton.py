@@ -54,9 +54,10 @@ def kernels(program: PythonProgram, known: Known) -> Iterator[Finding]:
                     "program"
                 )
                 yield finding(program, node, "libdevice", message)
-            case cst.Arg(keyword=cst.Name("target"), value=cst.Tuple(elements=[cst.Element(first), *_])) if isinstance(
-                call := program.parent[node], cst.Call
-            ) and re.search(r"(?:^|\.)compile$", program.code(call.func)):
+            case cst.Arg(keyword=cst.Name("target"), value=cst.Tuple(elements=[cst.Element(first), *_])) if (
+                isinstance(call := program.parent[node], cst.Call)
+                and program.code(call.func).rpartition(".")[2] == "compile"
+            ):
                 yield from _target(program, node.value, first)
             case cst.Comparison(left=cst.Attribute(value=target, attr=cst.Name("arch" | "backend" as part))) if (
                 _is_target(program, target) and program.runs(node).both
@@ -70,12 +71,12 @@ def kernels(program: PythonProgram, known: Known) -> Iterator[Finding]:
 
 def _call(program: PythonProgram, call: cst.Call) -> Iterator[Finding]:
     """Report PTX, and compilation targets."""
-    function = program.code(call.func)
-    if re.search(r"(?:^|\.)inline_asm_elementwise$", function):
+    function = program.code(call.func).rpartition(".")[2]
+    if function == "inline_asm_elementwise":
         if program.runs(call).both:
             message = "PTX in Triton; write it in Triton's language, or add a version for AMD's GPUs"
             yield finding(program, call.func, "inline_asm", message)
-    elif re.search(r"(?:^|\.)GPUTarget$", function) and call.args:
+    elif function == "GPUTarget" and call.args:
         yield from _target(program, call, call.args[0].value)
 
 
@@ -84,7 +85,7 @@ def _attribute(program: PythonProgram, node: cst.Attribute, name: str) -> Iterat
     dependent = name in ("gdc_wait", "gdc_launch_dependents")
     of_cuda = isinstance(node.value, cst.Attribute) and node.value.attr.value == "cuda"
     if of_cuda and not name.startswith("gdc_"):
-        if re.search(r"extra\.cuda$", program.code(node.value)) and _reached(program, node):
+        if program.code(node.value).endswith("extra.cuda") and _reached(program, node):
             if name == "libdevice":
                 yield from _libdevice(program, node)
             else:

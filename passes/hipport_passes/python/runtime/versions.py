@@ -5,11 +5,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
 import libcst as cst
 
 from hipport.core.edits import Edit, Span
 from hipport.core.finding import Finding
+from hipport.core.tables import load, one_of
 from hipport_passes.python.runtime.origins import origins
 from hipport_passes.python.runtime.program import PythonProgram, finding
 
@@ -19,13 +21,16 @@ ASSUMED = "12.8"
 #: The replacement of nvcc's output on ROCm, for build scripts that ask for its release.
 NVCC_SAID = f"Cuda compilation tools, release {ASSUMED}, V{ASSUMED}.0"
 
+_WORDS: dict[str, str] = load(Path(__file__).with_suffix(".toml"))["words"]
 _ERRORS = "AttributeError|TypeError|ValueError"
 #: Functions that fail for None.
-_TAKES_A_VERSION = re.compile(r"(?i)(?:^|[._])(?:float|int|len|parse|map|split|match|v)$|version(?!s)\w*$|_ver\w*$")
+_TAKES_A_VERSION = re.compile(rf"(?i)(?:^|[._]){one_of(_WORDS['converts'])}$|version(?!s)\w*$|_ver\w*$")
 #: Functions that print their arguments.
-_SHOWS = re.compile(r"(?i)print|log|info|warn|debug|error|str$|repr$|format|append|bool$|get\w*$|isinstance$")
-_WHEEL = re.compile(r"(?i)\bwhl\b|wheel|https?://|index[-_]url|cu(?:da)?[-_]?[\"'{]|cudatoolkit|conda")
-_RUNS_NVCC = re.compile(r"\bnvcc\b|nvidia-smi|bare_metal|\bCUDA_HOME\b|\bcuda_dir\b")
+_SHOWS = re.compile(rf"(?i){one_of(_WORDS['shows'])}|{one_of(_WORDS['shows_at_the_end'])}$")
+_WHEEL = re.compile(rf"(?i)\bwhl\b|{one_of(_WORDS['wheels'])}|cu(?:da)?[-_]?[\"'{{]")
+_RUNS_NVCC = re.compile(rf"\b{one_of(_WORDS['runs'])}\b|nvidia-smi|bare_metal")
+_TORCH_VERSION = re.compile(rf"_?{one_of(_WORDS['torch'])}\.version")
+_ASKS_HIP = re.compile(r"(?i)\bhip\b|rocm")
 
 
 def versions(program: PythonProgram) -> Iterator[Finding]:
@@ -58,7 +63,7 @@ def _places(program: PythonProgram) -> list[cst.BaseExpression]:
         call
         for call in program.calls("getattr")
         if len(call.args) > 1
-        and re.fullmatch(r"_?(?:torch|th|pt|pytorch)\.version", program.code(call.args[0].value))
+        and _TORCH_VERSION.fullmatch(program.code(call.args[0].value))
         and program.text(call.args[1].value) == "cuda"
     ]
     # `from torch.version import cuda as release`
@@ -83,7 +88,7 @@ def _read(above: cst.CSTNode, name: cst.Name) -> bool:
 
 
 def _of_torch(program: PythonProgram, node: cst.Attribute) -> bool:
-    if re.fullmatch(r"_?(?:torch|th|pt|pytorch)\.version", program.code(node.value)):
+    if _TORCH_VERSION.fullmatch(program.code(node.value)):
         return True
     if isinstance(node.value, cst.Name):
         statement = program.imported(node.value)
@@ -290,7 +295,7 @@ def _build_question(
     if program.decided or _answered(program, test):
         return
     code = program.code(node)
-    hip = re.sub(r"\bcuda$", "hip", code) if re.search(r"version\.cuda$", code) else None
+    hip = code.removesuffix("cuda") + "hip" if code.endswith("version.cuda") else None
     # If a condition binds a name, the name must keep its value: a person decides.
     if hip is None and not isinstance(node, cst.NamedExpr):
         torch = program.torch(node)
@@ -339,9 +344,9 @@ def _answered(program: PythonProgram, test: cst.BaseExpression) -> bool:
         outer = program.parent[outer]
     above = program.parent[outer]
     other = above.orelse if isinstance(above, (cst.If, cst.IfExp)) else None
-    asks = re.search(r"(?i)\bhip\b|rocm", program.code(outer)) is not None
+    asks = _ASKS_HIP.search(program.code(outer)) is not None
     # `fmha.flash if torch.version.cuda else fmha.ck`: Composable Kernel is AMD's.
-    return asks or (other is not None and re.search(r"(?i)\bhip\b|rocm|\bck\b", program.code(other)) is not None)
+    return asks or (other is not None and re.search(_ASKS_HIP.pattern + r"|\bck\b", program.code(other)) is not None)
 
 
 def _value_needed(program: PythonProgram, test: cst.BaseExpression, code: str) -> bool:

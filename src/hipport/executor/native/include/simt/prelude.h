@@ -19,6 +19,7 @@
 #ifdef __cplusplus
 
 #include "keywords.h"
+#include "less_math.h"
 #include "versions.h"
 
 // The headers that nvcc and hip_runtime.h include implicitly.

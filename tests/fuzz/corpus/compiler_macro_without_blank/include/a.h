@@ -1,0 +1,2 @@
+#std::int16_t
+#define __CUDACC__/__device__
