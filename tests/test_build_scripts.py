@@ -28,6 +28,10 @@ FOR_OTHERS = {"cpp_extension/strays", "cpp_extension/flags_by_modules", "cpp_ext
 OPENED_BY_OTHERS = {"cpp_extension/stops_opened"}
 #: Programs that build extensions at run time.
 PROGRAMS = {"cpp_extension/needs_gpu_to_run"}
+#: A machine that builds packages has no GPU: the user names the GPUs to build for.
+NAMED = {"PYTORCH_ROCM_ARCH": "gfx942;gfx1100"}
+#: Scripts that ask for a GPU and for nothing else that ROCm lacks.
+ASK_FOR_A_GPU = ("gpu_decides", "gpu_counted", "environment_imported", "environment_by_name")
 
 
 @pytest.fixture(params=FIXTURES, ids=str)
@@ -63,14 +67,31 @@ def test_for_rocm_a_rewritten_script_declares_what_hipcc_takes(fixture: Fixture,
         (ported,) = hipport.rewrite({"setup.py": fixture.before.text}).project.sources
         script.write_bytes(ported.text)
     for environment in ENVIRONMENTS:
-        recorded = record(script, rocm=True, gpu=str(fixture) in PROGRAMS, env=environment)
+        recorded = record(script, rocm=True, gpu=str(fixture) in PROGRAMS, env={**environment, **NAMED})
         if not left and str(fixture) not in OWN_PORTS:
             assert recorded.error == ""
             assert recorded.extensions or str(fixture) in FOR_OTHERS
             assert untranslated(recorded) == []
-            # A machine that builds packages has no GPU.
             seen = record(script, rocm=True, gpu=True, env=environment)
             assert [each["sources"] for each in seen.extensions] == [each["sources"] for each in recorded.extensions]
+
+
+@pytest.mark.parametrize("case", ASK_FOR_A_GPU)
+def test_for_rocm_without_a_gpu_nothing_changes_unless_the_user_names_gpus(case: str, tmp_path: Path) -> None:
+    (fixture,) = (each for each in FIXTURES if each.name == f"cpp_extension/{case}")
+    script = tmp_path / "setup.py"
+
+    def built(text: bytes, *, gpu: bool, named: bool) -> tuple[str, list[list[str]]]:
+        script.write_bytes(text)
+        recorded = record(script, rocm=True, gpu=gpu, env=NAMED if named else {})
+        return recorded.error, [each["sources"] for each in recorded.extensions]
+
+    with_gpu = built(fixture.before.text, gpu=True, named=False)
+    without = built(fixture.before.text, gpu=False, named=False)
+    assert without != with_gpu
+    assert built(fixture.after, gpu=False, named=False) == without
+    assert built(fixture.after, gpu=True, named=False) == with_gpu
+    assert built(fixture.after, gpu=False, named=True) == with_gpu
 
 
 @pytest.fixture(scope="module")
@@ -94,7 +115,7 @@ def test_an_example_builds_for_both(example: Path, rewritten: Path) -> None:
         before = record(example / "setup.py", rocm=False, env=environment)
         assert before.extensions and not before.error
         assert record(script, rocm=False, env=environment) == before
-        hip = record(script, rocm=True, env=environment)
+        hip = record(script, rocm=True, env={**environment, **NAMED})
         assert hip.error == "" and untranslated(hip) == []
         # A script may look for a GPU first; a PyTorch for ROCm is also sufficient to build kernels.
         seen = record(example / "setup.py", rocm=False, gpu=True, env=environment)

@@ -402,7 +402,7 @@ def test_sources_with_names_of_pytorch_are_converted_when_cmake_configures(
 
     sources = tuple(sourced(PurePosixPath(name), text.encode()) for name, text in _FIELD.items())
     ported = run(Project(sources, Target(archs=ARCHS[:1])), (cmake.PASS,))
-    assert ("cmake/torch_names", Certainty.REVIEW) in {(said.rule, said.certainty) for said in ported.reported}
+    assert ("cmake/torch_names", Certainty.SAFE) in {(said.rule, said.certainty) for said in ported.reported}
     tree = tmp_path / "tree"
     for each in (*ported.project.sources, *ported.created):
         text = each.text
@@ -421,3 +421,11 @@ def test_sources_with_names_of_pytorch_are_converted_when_cmake_configures(
     plain.write_text(plain.read_text().replace("plain()", "changed()"))
     _built(tree, "all", environment)
     assert "changed()" in (tree / "src/plain_hip.cpp").read_text()
+    # What cannot be written is said at once, and not by the compiler.
+    (tree / "src/plain_hip.cpp").unlink()
+    (tree / "src/plain_hip.cpp").symlink_to(tmp_path / "nowhere" / "plain_hip.cpp")
+    with pytest.raises(AssertionError, match="converter failed") as refused:
+        _configure(tree, *options, env=environment)
+    said = " ".join(str(refused.value).split())
+    assert "it may not write beside" in said
+    assert "plain.cpp" in said

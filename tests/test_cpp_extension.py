@@ -69,7 +69,8 @@ def _recorded(script: Path, text: bytes, **options: Any) -> Recorded:
 def test_a_script_with_gates_builds_on_rocm_what_it_would_build_for_cuda(tmp_path: Path) -> None:
     fixture = BY_NAME["gates"]
     assert "needs nvcc" in _recorded(tmp_path / "setup.py", fixture.before.text, rocm=True).error
-    boxes, extra = _recorded(tmp_path / "setup.py", fixture.after, rocm=True).extensions
+    named = {"PYTORCH_ROCM_ARCH": "gfx942"}
+    boxes, extra = _recorded(tmp_path / "setup.py", fixture.after, rocm=True, env=named).extensions
     assert boxes["function"] == "CUDAExtension" and boxes["define_macros"] == [["WITH_CUDA", None]]
     assert extra["include_dirs"] == ["<scratch>/rocm/include"]
 
@@ -282,6 +283,9 @@ CONDITIONS = {
     "hasattr(torch.version, 'hip') and torch.version.hip is not None": False,
     "getattr(torch.version, 'hip', None)": False,
     "os.environ.get('USE_ROCM', '0') == '1'": False,
+    "'PYTORCH_ROCM_ARCH' in os.environ": False,
+    "torch.cuda.is_available() or (torch.version.hip is not None and 'PYTORCH_ROCM_ARCH' in os.environ)": True,
+    "debug or 'ROCM_HOME' not in os.environ": True,
     "target == 'rocm'": False,
     "'rocm' in torch.__version__": False,
     "ROCM_HOME is None": False,

@@ -83,3 +83,38 @@ def test_another_program_closes_nothing() -> None:
     files = {"a/main.cu": STEP % b"", "b/main.cu": USE % (b"k", b"step(x[0])")}
     texts, _ = ported(files)
     assert texts["b/main.cu"].count(OPENED.decode()) == 1
+
+
+def test_what_a_branch_has_is_reported_in_the_run_that_opens_it() -> None:
+    """So opening a branch that all GPUs of today take needs no review of its own."""
+    text = b"""#include <cuda_runtime.h>
+__global__ void wait(int* flag, float* x)
+{
+#if __CUDA_ARCH__ >= 800
+    if (threadIdx.x % 32 == 0) {
+        x[0] = 1;
+        atomicExch(flag, 1);
+    } else {
+        while (atomicAdd(flag, 0) == 0) {
+        }
+        x[threadIdx.x] = x[0];
+    }
+#endif
+}
+__global__ void meet(float* x)
+{
+#if __CUDA_ARCH__ >= 700
+    if (threadIdx.x < 16) {
+        x[0] = __shfl_sync(0xffffffff, x[1], 3);
+        __syncthreads();
+    } else {
+        __syncthreads();
+    }
+#endif
+}
+"""
+    reported = hipport.rewrite({"a.cu": text}).reported
+    left = {(each.rule, each.certainty) for each in reported if each.needs_person}
+    opened = [each.certainty for each in reported if each.rule == "arch_guards/architecture"]
+    assert opened == [Certainty.SAFE, Certainty.SAFE]
+    assert left == {("spin_locks/wait", Certainty.MANUAL), ("barriers/parted", Certainty.MANUAL)}

@@ -138,8 +138,8 @@ def test_its_build_script_declares_the_same_for_cuda_and_hipccs_flags_for_rocm(
             cuda = record(tree / "setup.py", rocm=False, gpu=gpu, env=environment)
             assert cuda == record(original, rocm=False, gpu=gpu, env=environment)
             assert cuda.extensions and not cuda.error
-            # Also if it sees no GPU, without options.
-            rocm = record(tree / "setup.py", rocm=True, gpu=gpu, env=environment)
+            # Also if it sees no GPU, where the user names those to build for.
+            rocm = record(tree / "setup.py", rocm=True, gpu=gpu, env={**environment, "PYTORCH_ROCM_ARCH": "gfx942"})
             assert rocm.error == "" and untranslated(rocm) == []
             sources = [path for each in rocm.extensions for path in each["sources"] if path.endswith(".cu")]
             assert len(sources) == UNITS[tree.name]

@@ -304,7 +304,9 @@ __global__ void k(int *p) {
     p[0] = v + other(v);
 }
 """
-_OPENED = b"""import torch
+_NAMED = b' or (torch.version.hip is not None and "PYTORCH_ROCM_ARCH" in os.environ)'
+_OPENED = b"""import os
+import torch
 from setuptools import setup
 from torch.utils.cpp_extension import CUDAExtension
 kernels = []
@@ -331,6 +333,7 @@ setup(ext_modules=kernels)
             "native_waves/mixed",
         ),
         ("setup.py", _OPENED, "cpp_extension/is_available"),
+        ("setup.py", _OPENED.replace(b" or torch.version.hip is not None", _NAMED), "cpp_extension/is_available"),
         (
             "a.cu",
             b'#include "hipport/ptx.h"\n#define LARGER(type, d, a, b) d = type(a, b)\n'
@@ -347,6 +350,7 @@ setup(ext_modules=kernels)
         "half of a chain is decided",
         "wavefronts and 32 lanes",
         "asks the GPU by now",
+        "asks the GPU by now, where GPUs are named",
         "a part of PTX's names",
         "a macro is gone",
     ],

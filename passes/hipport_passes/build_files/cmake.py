@@ -471,12 +471,11 @@ class _Script(CMakeProbes):
             who = f"{files[0]} and {len(files) - 1} more use" if len(files) > 1 else f"{files[0]} uses"
             message = (
                 f"{who} PyTorch's names for CUDA (c10/cuda, ATen/cuda), which have other names in a PyTorch for "
-                "ROCm: with HIP, CMake runs PyTorch's own converter, as PyTorch does when it builds extensions; "
-                "assumes that a Python with that PyTorch is installed, and that files may be written beside the "
-                "sources"
+                "ROCm: with HIP, CMake runs PyTorch's own converter, as PyTorch does when it builds extensions; it "
+                "stops where Python has no PyTorch, or where the converter cannot write beside the sources"
             )
             after = (b"if(USE_HIP)", f'  include("${{HIPPORT_FOLDER}}/{TORCH}")'.encode(), b"endif()")
-            yield BranchSaid(command.written, "torch_names", message, Certainty.REVIEW, after=after)
+            yield BranchSaid(command.written, "torch_names", message, after=after)
 
     def _include(self, command: CMakeCommand, following: CMakeCommand | None) -> Iterator[BranchSaid]:
         name = text(self.source, command, 0)

@@ -356,8 +356,8 @@ def _collisions(source: Cpp, project: Project) -> Iterator[Finding]:
                 *((Edit(Span(at, at), b"("),) if either else ()),
                 Edit(Span(behind, behind), b")" * either + b" && !defined(__HIPCC__)" + MARK),
             )
-            in_cuda = all(_in_cuda(other) for other in twice if _around(source, other, twice) == group)
-            yield _twice(each, edits, in_cuda)
+            same = all(_same(source, other) for other in twice if _around(source, other, twice) == group)
+            yield _twice(each, edits, same)
             continue
         before = source.newline if source.indent(start) is None else b""
         # A directive needs its own line. The brace is replaced because another such function may follow it directly.
@@ -366,18 +366,62 @@ def _collisions(source: Cpp, project: Project) -> Iterator[Finding]:
             Edit(Span(start, start), before + b"#ifndef __HIPCC__" + MARK + source.newline),
             Edit(Span(end - 1, end), b"}" + source.newline + b"#endif" + (source.newline if rest else b"")),
         )
-        yield _twice(each, edits, _in_cuda(each))
+        yield _twice(each, edits, _same(source, each))
 
 
-def _in_cuda(each: _Definition) -> bool:
-    return each.kind in load(_TABLE)["in_cuda"].get(each.name.decode(), "").split()
+def _same(source: Cpp, each: _Definition) -> bool:
+    """Return whether the program's function does what HIP's does: CUDA has it as well, or it only calls CUDA's."""
+    if each.kind in load(_TABLE)["in_cuda"].get(each.name.decode(), "").split():
+        return True
+    # `unsigned long` has the 64 bits of the type that CUDA has the function for.
+    inner = [span for span, name in source.names({each.name}) if each.span.end < span.start < each.end]
+    parameters = source.arguments(source.code.index(b"(", each.span.end)) or ()
+    calling = _CALL.match(source.code, inner[0].end) if len(inner) == 1 else None
+    closing = source.closing(calling.end() - 1) if calling is not None else None
+    if each.kind != "ulong" or calling is None or closing is None:
+        return False
+    before = _RETURNED.search(source.code, each.span.end, inner[0].start)
+    behind = _RETURNED_END.fullmatch(source.code, closing + 1, each.end)
+    given = source.arguments(calling.end() - 1) or ()
+    if before is None or behind is None or len(given) != len(parameters):
+        return False
+    result = before[1] or before[3]
+    if (before[2] is not None and not before[2].endswith(b"_cast")) or (
+        (behind[1] is not None) != (before[3] is not None)
+    ):
+        return False
+    if result is not None and _type(result) not in ("ulong", "ulonglong"):
+        return False
+    return all(
+        _hands_on(source.code[one.start : one.end], source.code[other.start : other.end], pointer=not i)
+        for i, (one, other) in enumerate(zip(parameters, given, strict=True))
+    )
 
 
-def _twice(each: _Definition, edits: tuple[Edit, ...], in_cuda: bool) -> Finding:
+# `return (T)atomicAdd` up to the name, and what is behind its brackets; an argument, perhaps converted.
+_RETURNED = re.compile(rb"\{\s*return\b\s*(?:\(\s*([\w\s]+)\)|(\w+)\s*<([\w\s]+)>\s*\()?\s*(?:::\s*)?\Z")
+_RETURNED_END = re.compile(rb"\s*(\)\s*)?;\s*\}")
+_HANDED_ON = re.compile(rb"\s*(?:(?:\(\s*([\w\s]+\*?)\s*\)\s*)?(\w+)|(\w+)\s*<([\w\s]+\*?)\s*>\s*\(\s*(\w+)\s*\))\s*")
+
+
+def _hands_on(parameter: bytes, argument: bytes, *, pointer: bool) -> bool:
+    """Return whether an argument is the parameter, as CUDA's type of 64 bits or a pointer to it."""
+    found = _HANDED_ON.fullmatch(argument)
+    if found is None or (found[2] or found[5]) != _WORD.findall(parameter)[-1]:
+        return False
+    written = found[1] or found[4]
+    if found[3] is not None and not found[3].endswith(b"_cast"):
+        return False
+    if written is None:
+        return not pointer
+    return written.endswith(b"*") is pointer and _type(written) == "ulonglong"
+
+
+def _twice(each: _Definition, edits: tuple[Edit, ...], same: bool) -> Finding:
     message = f"{each.name.decode()}({each.kind}*, {each.kind}): HIP has it too"
-    if not in_cuda:
+    if not same:
         message += ": assumes that the program's does the same"
-    return Finding(each.span, "defined_twice", message, edits, Certainty.SAFE if in_cuda else Certainty.REVIEW)
+    return Finding(each.span, "defined_twice", message, edits, Certainty.SAFE if same else Certainty.REVIEW)
 
 
 def _around(source: Cpp, each: _Definition, twice: list[_Definition]) -> tuple[Conditional, ...] | None:

@@ -18,6 +18,7 @@ from hipport.core.finding import Certainty
 from hipport.program.script_names import called
 from hipport.syntax.python import children
 from hipport_passes.build_files.build_scripts.script import NVCC, RUNS, Script, full_name, reads
+from hipport_passes.build_files.build_scripts.script_conditions import ARCHITECTURES
 from hipport_passes.build_files.build_scripts.script_edits import Said
 
 _FOR_CMAKE = r"-D(?!CMAKE_)\w*CUDA\w*="
@@ -45,7 +46,10 @@ _THROUGH = {
     "range",
 }
 # The text that hipport writes behind a question for a GPU.
-_OWN_ANSWER = re.compile(r"(?:torch\.)?version\.hip is (?:not )?None|(?:not )?(?:[\w.]+\.)?IS_HIP_EXTENSION")
+_OWN_ANSWER = re.compile(
+    r"\(?(?:(?:torch\.)?version\.hip is (?:not )?None|(?:not )?(?:[\w.]+\.)?IS_HIP_EXTENSION)"
+    rf"(?: (?:and|or) [\"']{ARCHITECTURES}[\"'] (?:not )?in [\w.]+)?\)?"
+)
 _COUNTS = ("is_available", "device_count", "getDeviceCount")
 _LOOKS = ("exists", "isdir", "isfile", "is_dir", "is_file", "lexists")
 _CUDA_PATH = re.compile(r"(?:^|/)(?:cuda(?:-[\d.]+)?|nvcc)(?:/|$)|NVIDIA GPU Computing Toolkit")
@@ -125,14 +129,14 @@ def openings(script: Script) -> Iterator[Said]:
             case _:
                 continue
         trail = _Trail(script)
-        said = Said(script.source.span(question), "cuda_only", "", Certainty.REVIEW)
+        message = (
+            "the CUDA release that PyTorch is for decides whether kernels are built: a PyTorch for ROCm is enough as "
+            "well (without PYTORCH_ROCM_ARCH it builds for all GPUs that it was built for itself)"
+        )
+        said = Said(script.source.span(question), "cuda_only", message, Certainty.SAFE)
         if not trail.decides(question) or trail.needs_gpu or not _or_rocm(script, said, question, there):
             continue
         script.open_to_rocm({question: there})
-        said.message = (
-            "the CUDA release that PyTorch is for decides whether kernels are built: a PyTorch for ROCm is "
-            "enough as well; assumes that PYTORCH_ROCM_ARCH is set where there is no GPU"
-        )
         yield said
 
 
@@ -181,13 +185,13 @@ def _asks_unguarded(script: Script, function: cst.FunctionDef) -> bool:
 def _asked_gpu(script: Script, call: cst.Call, needs_gpu: bool, forced: bool) -> Said:
     whole, there = _question(script, call)
     message = (
-        "there may be no GPU where the extension is built: a PyTorch for ROCm is enough; assumes that "
-        "PYTORCH_ROCM_ARCH is set there"
+        "there may be no GPU where the extension is built: a PyTorch for ROCm is enough where PYTORCH_ROCM_ARCH names "
+        "the GPUs to build for"
     )
     if forced:
-        message += "; without this, FORCE_CUDA=1 has to be set"
-    said = Said(script.source.span(whole), "is_available", message, Certainty.REVIEW)
-    if needs_gpu or there is None or not _or_rocm(script, said, whole, there):
+        message += ", as FORCE_CUDA=1 is"
+    said = Said(script.source.span(whole), "is_available", message, Certainty.SAFE)
+    if needs_gpu or there is None or not _or_rocm(script, said, whole, there, for_named=True):
         said.message = (
             "builds no kernels where there is no GPU, and later code asks the GPU: let torch.version.hip be enough "
             "to build, and take the architectures from PYTORCH_ROCM_ARCH"
@@ -215,18 +219,28 @@ def _opened_before(script: Script, call: cst.Call) -> Iterator[Said]:
         yield Said(script.source.span(whole), "is_available", message, Certainty.MANUAL)
 
 
-def _or_rocm(script: Script, said: Said, whole: cst.BaseExpression, there: bool) -> bool:
-    """Add a test for ROCm beside a question, whose answer is `there` on a GPU; return False if that is impossible."""
+def _or_rocm(script: Script, said: Said, whole: cst.BaseExpression, there: bool, *, for_named: bool = False) -> bool:
+    """Add a test for ROCm beside a question, whose answer is `there` on a GPU; return False if that is impossible.
+
+    `for_named`: a PyTorch for ROCm counts as a GPU only where the user has named the GPUs to build for.
+    """
     asked = script.asked(whole)
-    if asked is None:
+    environment = script.environment(whole) if for_named else None
+    if asked is None or (for_named and environment is None):
         return False
     name, imported, assumed = asked
     said.assume(assumed)
     code = script.source[said.span].decode("utf-8", "replace")
     if there:
-        text = f"{code} or {name}{' is not None' if name.endswith('.hip') else ''}"
+        answer = f"{name}{' is not None' if name.endswith('.hip') else ''}"
     else:
-        text = f"{code} and {name + ' is None' if name.endswith('.hip') else f'not {name}'}"
+        answer = name + " is None" if name.endswith(".hip") else f"not {name}"
+    if environment is not None:
+        variables, brought = environment
+        imported = [*imported, *brought]
+        answer += f' {"and" if there else "or"} "{ARCHITECTURES}" {"" if there else "not "}in {variables}'
+        answer = f"({answer})"
+    text = f"{code} {'or' if there else 'and'} {answer}"
     above = script.parent[whole]
     plain = not isinstance(above, _BINDING) or (
         isinstance(above, cst.BooleanOperation) and isinstance(above.operator, cst.Or if there else cst.And)
@@ -273,7 +287,7 @@ def _by_variable(script: Script, question: cst.BaseExpression, trail: _Trail) ->
         return None
     said.message = (
         f"the variable {name}, which ROCm does not have, decides whether kernels are built: a PyTorch for ROCm is "
-        "enough as well; assumes that PYTORCH_ROCM_ARCH is set where there is no GPU"
+        "enough as well; assumes that kernels are wanted wherever PyTorch is for ROCm"
     )
     return [said]
 

@@ -10,15 +10,10 @@ import libcst as cst
 
 from hipport.core.finding import Certainty
 from hipport.program.script_names import called
-from hipport.syntax.holes import HOLE
 from hipport_passes.build_files.build_scripts.script import NVCC, RUNS, Script
 from hipport_passes.build_files.build_scripts.script_edits import Said, either
 from hipport_passes.python.runtime.versions import ASSUMED, NVCC_SAID
 
-#: Functions that build extensions where they run, and functions that build them for other machines, too.
-_LOADS = ("load", "load_inline")
-_SOURCES = ("sources", "cuda_sources", "cpp_sources")
-_BUILDS = ("setup", "CUDAExtension", "CppExtension", "Extension")
 #: Functions that look for a command.
 SEARCHES = ("which", "find_executable")
 
@@ -29,7 +24,6 @@ def probes(script: Script) -> Iterator[Said]:
     yield from _runs_of_nvcc(script)
     yield from _searches_for_nvcc(script)
     yield from _device_links(script)
-    yield from _arch_lists(script)
 
 
 def _asked_for_flags(script: Script) -> Iterator[Said]:
@@ -85,40 +79,6 @@ def _searches_for_nvcc(script: Script) -> Iterator[Said]:
             if NVCC.fullmatch(argument) and script.runs(call).both and insisted(script, call):
                 message = "stops without nvcc, which ROCm does not have: hipcc is the compiler there"
                 yield Said(script.source.span(call), "nvcc_probe", message, Certainty.MANUAL)
-
-
-def _loads(script: Script) -> bool:
-    """Return whether the script loads an extension from its sources; other functions are called `load`, too."""
-    given = (each.keyword for name in _LOADS for call in script.calls(name) for each in call.args)
-    return any(keyword is not None and keyword.value in _SOURCES for keyword in given)
-
-
-def _arch_lists(script: Script) -> Iterator[Said]:
-    """Yield the place where the script first sets TORCH_CUDA_ARCH_LIST; the finding covers all such places.
-
-    A script that only loads extensions builds them on the machine that runs them, whose GPUs PyTorch takes.
-    """
-    if _loads(script) and not any(map(script.calls, _BUILDS)):
-        return
-    for node in script.nodes:
-        match node:
-            case cst.Assign(targets=[cst.AssignTarget(cst.Subscript() as target)], value=value) if (
-                script.key(target) == "TORCH_CUDA_ARCH_LIST"
-            ):
-                pass
-            case cst.Call(
-                func=cst.Attribute(value=environ, attr=cst.Name("setdefault")), args=[cst.Arg(target), cst.Arg(value)]
-            ) if script.text(target) == "TORCH_CUDA_ARCH_LIST" and script.code(environ).endswith("environ"):
-                pass
-            case _:
-                continue
-        if HOLE not in (script.text(value) or HOLE) and not _guarded(script, node):
-            message = (
-                "has no effect on ROCm: PYTORCH_ROCM_ARCH names the GPUs to build for; without it PyTorch takes "
-                "the GPUs of the machine"
-            )
-            yield Said(script.source.span(target), "arch_list", message, Certainty.MANUAL)
-            return
 
 
 def _answer(script: Script, call: cst.Call) -> Said | None:

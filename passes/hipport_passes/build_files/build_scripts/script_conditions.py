@@ -20,7 +20,10 @@ from hipport.program.script_names import ScriptNames, called
 from hipport.syntax.holes import HOLE
 from hipport.syntax.python import Python
 
-_WORDS = load(Path(__file__).with_suffix(".toml"))["words"]
+_TABLE = load(Path(__file__).with_suffix(".toml"))
+_WORDS = _TABLE["words"]
+#: The variable that names the GPUs to build for.
+ARCHITECTURES: str = _TABLE["variables"]["architectures"]
 #: Names that say "this is ROCm": IS_HIP, is_rocm_pytorch, HIP_BUILD, USE_ROCM, IS_HIP_EXTENSION, rocm …
 ROCM = re.compile(
     rf"_*{one_of(_WORDS['before'])}?_*{one_of(_WORDS['rocm'])}(?:_*{one_of(_WORDS['behind'])})*_*", re.IGNORECASE
@@ -43,7 +46,8 @@ _HIP = rb"(?:[\w.]+\.)?(?:version\.hip|IS_HIP_EXTENSION)"
 _OURS = re.compile(
     rb"[\w.]+\bversion\.hip is (?:not )?None (?:and|or) |(?:and|or) [\w.]+\.hip is (?:not )?None"
     rb"|\bversion\.cuda or [\w.]+\.hip\b|\bif " + _HIP + rb" else\b"
-    rb"|\b(?:or|and) (?:not )?(?:[\w.]+\.)?IS_HIP_EXTENSION\b"
+    rb"|\b(?:or|and) \(?(?:not )?(?:[\w.]+\.)?IS_HIP_EXTENSION\b"
+    rb"|\b(?:or|and) [\"']" + ARCHITECTURES.encode() + rb"[\"'] (?:not )?in [\w.]+\)"
     rb"|\benable_\w+[=(][\w.]+\.version\.hip is not None(?=[,)])|\bROCM_HOME = None\b"
     rb"|\bif [\w.]+\.version\.hip is None:\s+raise\b|\b(?:or|and) (?:[\w.]+\.)?ROCM_HOME\b"
     rb"|\bif not " + _HIP + rb":\s+[^\s(]+\.(?:append|extend|insert)\("
@@ -168,6 +172,8 @@ class Conditions(ScriptNames):
             word = self.text(left, depth + 1)
             if re.fullmatch(r"\+?(?:rocm|hip)", word, re.IGNORECASE):
                 value = rocm
+            elif "environ" in self.code(right) and (word == ARCHITECTURES or ROCM.fullmatch(word)):
+                value = rocm  # as `os.environ.get("PYTORCH_ROCM_ARCH")`
             elif isinstance(left, _STRINGS):
                 value = self._system(right, word)
         elif self._of_old_torch(left, right):
@@ -397,6 +403,31 @@ class Conditions(ScriptNames):
         gap = b"; " if indent.strip() else self.source.newline + indent
         edit = Edit(Span(start, start), b"import torch" + gap, on_top=True)
         return edit, function is not None and known
+
+    def environment(self, node: cst.CSTNode) -> tuple[str, list[Edit]] | None:
+        """Return an expression for the environment's variables at `node`, and the edits that import it; or None."""
+        for line in self.imports:
+            for alias in () if isinstance(line.names, cst.ImportStar) else line.names:
+                known = self.code(alias.asname.name if alias.asname else alias.name)
+                asked = f"{known}.environ"
+                match line:
+                    case cst.Import() if self.code(alias.name) == "os":
+                        pass
+                    case cst.ImportFrom(module=cst.Name("os"), relative=()) if self.code(alias.name) == "environ":
+                        asked = known
+                    case _:
+                        continue
+                bindings = self.bindings.get((self.scope(node, known), known), ())
+                if self.import_reaches(line, node) and all(each.node is line for each in bindings):
+                    return asked, []
+        # Nothing but the standard library is needed for `import os`, wherever it stands.
+        place = self._first(self.module.body, self.order[node])
+        if place is None or any(name == "os" for _, name in self.bindings):
+            return None
+        start = self.source.span(place).start
+        indent = self.source.text[self.source.line_start(start) : start]
+        gap = b"; " if indent.strip() else self.source.newline + indent
+        return "os.environ", [Edit(Span(start, start), b"import os" + gap, on_top=True)]
 
     def _first(self, body: Sequence[cst.CSTNode], before: int) -> cst.CSTNode | None:
         """Return the statement before which an import belongs: the first import, or the first statement."""

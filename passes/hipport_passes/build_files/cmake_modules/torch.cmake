@@ -40,6 +40,9 @@ with contextlib.redirect_stdout(sys.stderr):
     said = hipify(project_directory=root, output_directory=root, header_include_dirs=inside,
                   is_pytorch_extension=True, includes=[os.path.join(root, "*")], extra_files=[*sorted(headers), *sources], show_progress=False,
                   hipify_extra_files_only=True)
+refused = [path for path, each in said.items() if each and "no permissions" in each.status]
+if refused:
+    sys.exit("it may not write beside " + ", ".join(refused))
 for source in sources:
     result = said.get(os.path.abspath(source))
     print((result and result.hipified_path) or source)

@@ -222,9 +222,10 @@ def _chosen(source: Cpp, guards: Guards, group: tuple[Conditional, ...], span: S
         if len(group) == 2:
             whose = "; there is no other" if branches else "; there is none"
         message, certainty = f"AMD takes the branch of {those}{whose}", Certainty.SAFE
-        # Code for every supported release is the program's code, so a condition on releases alone is SAFE.
-        if any(b"__CUDA_ARCH__" in text for text, _, _ in chain.parts):
-            message += "; assumes that code for all of these GPUs is right for AMD"
+        # Code for every supported release, or for every GPU of today, is the program's code as if it had no condition:
+        # what AMD lacks in it is reported there. One GPU among several is a choice.
+        if since == until and any(b"__CUDA_ARCH__" in text for text, _, _ in chain.parts):
+            message += "; assumes that code for these GPUs is right for AMD"
             certainty = Certainty.REVIEW
         return _Decided(Finding(span, kind, message, edits, certainty), tuple(branches) or (Span(0, 0),))
     return None
