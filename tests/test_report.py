@@ -200,7 +200,11 @@ def test_missing_code_and_its_choice_are_one_fact(choice: str, pair: str, code: 
 
 
 def test_facts_of_which_one_alone_names_a_place_of_the_other_stay_apart() -> None:
-    guard = b"__global__ void g(float* c) {\n#if __CUDA_ARCH__ >= 750\n  c[0] = 1;\n#endif\n}\n"
+    guard = (
+        b"#if __CUDA_ARCH__ == 860\n#define TAG 86\n"
+        b"#elif __CUDA_ARCH__ >= 750\n#define TAG 75\n#else\n#error old\n#endif\n"
+        b"__global__ void g(float* c) {\n  c[0] = TAG;\n}\n"
+    )
     choice = b"import torch\nnew = torch.cuda.get_device_capability() >= (9, 0)\n"
     assert len(facts(hipport.rewrite({"k.cu": guard, "ops.py": choice}).reported)) == 2
 

@@ -68,7 +68,6 @@ OTHERWISE = {
     "cooperative_groups/apart": "the same",
     "cooperative_groups/several_tiles": "the same",
     "cooperative_groups/trips": "the same",
-    "cpp_extension/release_decides": "the flags behind it, which make the script one that asks for ROCm",
     "inline_ptx/macros_by_macros": "macros that were written out at their uses, which nothing uses by then",
     "inline_ptx/written_out": "asm that the macro was written out from",
     "inline_ptx/written_out_whole": "the macro that was written out at its uses, which nothing uses by then",

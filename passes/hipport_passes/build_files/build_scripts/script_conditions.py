@@ -23,7 +23,7 @@ from hipport.syntax.python import Python
 _TABLE = load(Path(__file__).with_suffix(".toml"))
 _WORDS = _TABLE["words"]
 #: The variable that names the GPUs to build for.
-ARCHITECTURES: str = _TABLE["variables"]["architectures"]
+ARCHITECTURES: str = _TABLE["words"]["architectures"]
 #: Names that say "this is ROCm": IS_HIP, is_rocm_pytorch, HIP_BUILD, USE_ROCM, IS_HIP_EXTENSION, rocm …
 ROCM = re.compile(
     rf"_*{one_of(_WORDS['before'])}?_*{one_of(_WORDS['rocm'])}(?:_*{one_of(_WORDS['behind'])})*_*", re.IGNORECASE
@@ -424,10 +424,13 @@ class Conditions(ScriptNames):
         place = self._first(self.module.body, self.order[node])
         if place is None or any(name == "os" for _, name in self.bindings):
             return None
-        start = self.source.span(place).start
+        start, end = self.source.span(place).start, self.source.span(place).end
         indent = self.source.text[self.source.line_start(start) : start]
         gap = b"; " if indent.strip() else self.source.newline + indent
-        return "os.environ", [Edit(Span(start, start), b"import os" + gap, on_top=True)]
+        # Below hipport's `import torch`, whichever of the two comes first.
+        if self.code(place) == "import torch" and self.source.text.startswith(gap, end):
+            start = end + len(gap)
+        return "os.environ", [Edit(Span(start, start), b"import os" + gap)]
 
     def _first(self, body: Sequence[cst.CSTNode], before: int) -> cst.CSTNode | None:
         """Return the statement before which an import belongs: the first import, or the first statement."""
