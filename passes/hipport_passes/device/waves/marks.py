@@ -31,8 +31,8 @@ WAVE_FUNCTION = re.compile(
     # These act on the whole wavefront by default, or on 64 lanes.
     rb"\b" + _LIBRARIES + rb"\s*::\s*[Ww]arp(?:_?[A-Za-z]\w*)\s*<(?:[^;{}<>,]*|[^;{}<>]*,\s*64\s*)>"
 )
-_OF_PYTORCH = "WARP_SHFL WARP_SHFL_UP WARP_SHFL_DOWN WARP_SHFL_XOR WARP_BALLOT C10_WARP_SIZE"
-_PYTORCH = one_of(_OF_PYTORCH).encode()
+_OF_PYTORCH = b"WARP_SHFL WARP_SHFL_UP WARP_SHFL_DOWN WARP_SHFL_XOR WARP_BALLOT C10_WARP_SIZE".split()
+_PYTORCH = one_of(b" ".join(_OF_PYTORCH).decode()).encode()
 #: PyTorch's functions for both compilers. CUB's namespace has some of the names, too.
 OF_PYTORCH = re.compile(
     rb"\b(?<!\bcub::)(?:WARP_ANY|WARP_ALL|" + _PYTORCH + rb")\b|\bat::cuda::warp_size\b|"
@@ -393,7 +393,7 @@ def own_names(files: Iterable[Cpp]) -> frozenset[bytes]:
     return frozenset(
         match[1]
         for file in files
-        if b"define" in file.words and (file.matched(_INTRINSICS) or not file.words.isdisjoint(_OF_PYTORCH.encode().split()))
+        if b"define" in file.words and (file.matched(_INTRINSICS) or not file.words.isdisjoint(_OF_PYTORCH))
         for match in _DEFINED.finditer(file.code)
         if not within(match.start(), file.cuda_only)
     )
