@@ -41,7 +41,11 @@ class Form:
         scope = maker.scope
         if ("top" in self.lines and not scope.top) or ("kernel" in self.lines and scope.returns):
             return False
-        writes = any("`" in text for text in (*self.all("write", "then"), *(text for text, _ in self.statements)))
+        texts = [
+            *self.all("write", "then"),
+            *(part for text, inside in self.statements for part in (text, inside.first)),
+        ]
+        writes = any("`" in text for text in texts)
         return (scope.write != [] or not writes) and (
             maker.depth < 3 or not any(_OTHERS in text for text, _ in self.statements)
         )

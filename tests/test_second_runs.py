@@ -41,7 +41,6 @@ TOLD = {
     "cmake/compiler": "cmake/project",
     "cpp_extension/gpu_decides": "cpp_extension/is_available",
     "cpp_extension/gpu_or_toolkit": "cpp_extension/is_available",
-    "cpp_extension/stops_and_looks": "cpp_extension/is_available",
     "inline_ptx/macros_by_macros": "written_out_macros/gone",
     "inline_ptx/narrow": "inline_ptx/argument",
     "inline_ptx/written_out": "written_out_macros/gone",

@@ -320,8 +320,9 @@ class LoweredExpressions(LoweringState):
         named = type_node.child_by_field_name("type") if type_node is not None else None
         word = self.text(named) if named is not None else ""
         if value is None or self._cell_named(word) is not None or self._captured(word) is not None:
-            # `(n * (a && b)) & 3` is parsed as a cast to a pointer.
             return self._unknown(node, "it is not understood")
+        if type_node is not None and _names_function(type_node):
+            return self._unknown(node, "it is no cast: nothing is converted to a function")
         return self._emit(
             "cast", (self.value(value),), node, type=self.text(type_node) if type_node is not None else ""
         )
@@ -651,6 +652,19 @@ def _computes(text: str) -> bool:
         if match is None or _PURE_ASSEMBLY.fullmatch(match[1]) is None or re.search(r"%%?[a-z]", match[2]):
             return False
     return True
+
+
+def _names_function(type_node: Node) -> bool:
+    """Whether a type is a function's, as the grammar reads `(n * (m)) - 1`; that of a pointer to one is not."""
+    waiting = list(type_node.named_children)
+    while waiting:
+        each = waiting.pop()
+        if each.type == "abstract_function_declarator":
+            of = each.child_by_field_name("declarator")
+            return of is None or of.type != "abstract_parenthesized_declarator"
+        if each.type.startswith("abstract_"):
+            waiting += each.named_children
+    return False
 
 
 def _has_effects(node: Node) -> bool:

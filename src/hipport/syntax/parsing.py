@@ -86,6 +86,10 @@ _RESTRICTED = re.compile(rb"&\s*(?P<word>__restrict(?:__)?)\b")
 _SPECIFIERS = frozenset(
     b"__align__ __builtin_align__ __maxnreg__ __cluster_dims__ __block_size__ __declspec _Pragma __attribute__".split()
 )
+# `(n * (m))` in an expression: the grammar takes it for a type in `(n * (m)) - 1`, a function that returns a pointer.
+_PRODUCT = re.compile(rb"\(\s*[A-Za-z_][\w:]*\s*(?P<sign>&&|[*&])(?:\s*[*&])*\s*(?=\()")
+_BEFORE_VALUE = re.compile(rb"\b(?:return|case)\Z|[^\w\s]\Z|\A\Z")
+_OPERAND_OR_SIGN = re.compile(rb"\s*\)\s*[*&+-]")
 # Between the captures of a lambda and its parameters.
 _IN_LAMBDA = one_of("__host__ __device__ __global__ __forceinline__ __noinline__").encode()
 _LAMBDA = re.compile(rb"\](?P<space>\s*(?:" + _IN_LAMBDA + rb"\s*)+)(?=[({])")
@@ -166,19 +170,23 @@ def _to_parse(source: Lexed) -> bytes:
     its own, `STEP(2)`, before `(void)f();` gets a semicolon: the grammar would read a call of its result. Specifiers
     such as `__align__(16)` and `_Pragma("unroll")`, and the `__device__` of a lambda, are removed, because it does not
     know them there. In `i < n >> 1` and `i < n && j > (k)`, which it would take for templates, `<` becomes `>`: the
-    operator is read from the text. A lone carriage return, which ends no line for the grammar, becomes a line feed.
+    operator is read from the text. So it is in `(n * (m)) - 1` and `(n & (m)) & 1`, which it would take for casts: no
+    pass concludes anything from the `^` that it gets there. A lone carriage return, which ends no line for the grammar,
+    becomes a line feed.
     """
     parted = {match.start(): Span(*match.span(1)) for match in _PRAGMAS_IN.finditer(source.code)}
     unended = [match.start("blank") for match in _UNENDED.finditer(source.code)] if b"void" in source.words else []
-    compared = list(_compared(source))
+    compared, products = list(_compared(source)), list(_products(source))
     removed = [*_before_types(source), *_specifiers(source), *_unknown(source), *_around_parts(source)]
-    if not parted and not unended and not compared and not removed:
+    if not (parted or unended or compared or products or removed):
         return _without_comments(source)
     text = bytearray(_without_comments(source))
     for span in removed:
         text[span.start : span.end] = re.sub(rb"[^\r\n]", b" ", text[span.start : span.end])
     for place in compared:
         text[place] = 0x3E  # `>`
+    for span in products:
+        text[span.start : span.end] = b"^" if len(span) == 1 else b">="
     for place in unended:
         text[place] = 0x3B  # `;`
     for head in _HEAD.finditer(source.code):
@@ -341,6 +349,18 @@ def _compared(source: Lexed) -> Iterator[int]:
             values[last] = _is_value(code, last)
         if values[last] or _INDEX.match(name.group()):
             yield match.start()
+
+
+def _products(source: Lexed) -> Iterator[Span]:
+    """Yield the operators of products, and of their like, that the grammar would take for types in casts."""
+    code = source.code
+    for match in _PRODUCT.finditer(code):
+        closing = source.closing(match.end())
+        if closing is None or not _OPERAND_OR_SIGN.match(code, closing + 1):
+            continue
+        before = _skipped(code, match.start())
+        if _BEFORE_VALUE.search(code, max(0, before - 8), before):
+            yield Span(*match.span("sign"))
 
 
 def _is_value(code: bytes, name: bytes) -> bool:

@@ -25,6 +25,7 @@
 #include <memory>
 #include <mutex>
 #include <set>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -340,7 +341,7 @@ void known(const char* expression, const void* address) {
   if (loading != nullptr) loading->push_back({expression != nullptr ? expression : "", address});
 }
 
-bool read_file(const char* path, std::string& text) {
+static bool read_file(const char* path, std::string& text) {
   FILE* const file = std::fopen(path, "rb");
   if (file == nullptr) return false;
   char some[4096];
@@ -390,6 +391,12 @@ ihipModule_t* load(const void* image, std::size_t most, Dialect dialect, Place p
   const Guard guard(run_time_mutex);
   all_modules().insert(module.get());
   return module.release();
+}
+
+ihipModule_t* load_file(const char* path, Dialect dialect, Place place, bool* read) {
+  std::string text;
+  *read = read_file(path, text);
+  return *read ? load(text.c_str(), text.size(), dialect, place) : nullptr;
 }
 
 bool exists(ihipModule_t* module) {

@@ -78,9 +78,10 @@ inline hipError_t hipModuleLoadDataEx(hipModule_t* module, const void* image, un
 }
 inline hipError_t hipModuleLoad(hipModule_t* module, const char* path, SIMT_HERE) {
   if (module == nullptr || path == nullptr) return simt::host::result(hipErrorInvalidValue);
-  std::string text;
-  if (!simt::modules::read_file(path, text)) return simt::host::result(hipErrorFileNotFound);
-  *module = simt::modules::load(text.c_str(), text.size(), simt::dialect, SIMT_THERE);
+  bool read = false;
+  const hipModule_t loaded = simt::modules::load_file(path, simt::dialect, SIMT_THERE, &read);
+  if (!read) return simt::host::result(hipErrorFileNotFound);
+  *module = loaded;
   return simt::host::result(*module != nullptr ? hipSuccess : hipErrorInvalidImage);
 }
 inline hipError_t hipModuleUnload(hipModule_t module) {

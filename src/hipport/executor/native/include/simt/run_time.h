@@ -7,6 +7,8 @@
 #ifndef SIMT_RUN_TIME_H
 #define SIMT_RUN_TIME_H
 
+#include <string>
+
 #include "prelude.h"
 #include "run_time_core.h"
 

@@ -3,7 +3,8 @@
 #ifndef SIMT_RUN_TIME_CORE_H
 #define SIMT_RUN_TIME_CORE_H
 
-#include <string>
+// Declares std::string: its definition takes a tenth of the time of a small unit.
+#include <iosfwd>
 
 #include "core.h"
 
@@ -39,8 +40,8 @@ SIMT_EXPORT const void* function(ihipModule_t*, const char* name, Place);
 SIMT_EXPORT void* variable(ihipModule_t*, const char* name, std::size_t* size);
 /// The name by which a kernel of a module was requested; null for other kernels.
 SIMT_EXPORT const char* name_of(const void* kernel);
-/// The contents of a file; false if it cannot be read.
-SIMT_EXPORT bool read_file(const char* path, std::string& text);
+/// As `load`, from a file; `read` is false if that cannot be read.
+SIMT_EXPORT ihipModule_t* load_file(const char* path, Dialect, Place, bool* read);
 
 }  // namespace modules
 }  // namespace simt
