@@ -70,7 +70,9 @@ _PROBE = "__device__ void probe(int, int);\n"
 # Lanes that a GPU has not made converge, as behind a recursive call, meet in the barriers here at different times.
 _OBSERVE = """__device__ void observe(int *seen, int number, int value) {
   __shared__ int first;
+#ifdef ON_A_GPU_
   if (__activemask() != ~0u) atomicOr(&seen[number], 4);
+#endif
   if (value != __shfl_sync(~0u, value, 0)) atomicOr(&seen[number], 1);
   __syncthreads();
   if (threadIdx.x + threadIdx.y + threadIdx.z == 0) first = value;
@@ -277,7 +279,7 @@ def _of_executor(source: Path, options: CompileOptions, count: int) -> list[Prin
 
 def _of_gpu(source: Path, count: int) -> Printed:
     path = source.with_suffix(".nvcc")
-    flags = ["-O1", "-std=c++17", "-arch=native", "-w"]
+    flags = ["-O1", "-std=c++17", "-arch=native", "-w", "-DON_A_GPU_"]
     command = ["nvcc", *flags, str(source), "-o", str(path)]
     subprocess.run(command, check=True, capture_output=True, text=True, errors="replace")
     return _printed(path, count, 32, "forward", "maximal")
