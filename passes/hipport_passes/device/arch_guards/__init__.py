@@ -59,6 +59,8 @@ _CLOSING = re.compile(rb"[\s\\]*\)")
 # Text after the name in an `#ifdef`, or after an `#else`, is not part of the condition; compilers only warn about it.
 _PASSED_OVER = re.compile(rb"#[ \t]*(?:ifn?def[\s\\]+\w+|else|endif)\b")
 _DEFINED = re.compile(rb"\bdefined[\s\\]*(?:(\()[\s\\]*)?$")
+# `#ifdef defined(NAME)` asks for a macro of that name, and is an error.
+_WITH_CONDITION = re.compile(rb"#\s*(?:el)?if\b")
 
 
 # Code that is for the compiler, not part of the program: pragmas, attributes, and comments on defects.
@@ -211,7 +213,7 @@ def _build_macros(source: Cpp, project: Project) -> Iterator[Finding]:
         if match := _IFDEF.search(before):
             start, end = directive.start + match.start(), _asked_up_to(code, directive, span)
             new = b"if %b || %b" if not match[2] else b"if !%b && !%b"
-        elif match := _DEFINED.search(before):
+        elif (match := _DEFINED.search(before)) and _WITH_CONDITION.match(before):
             start = directive.start + match.start()
             end = span.end if match[1] is None else code.find(b")", span.end, directive.end) + 1
             # Only the name may be in the parentheses, and no other `defined` around this one.

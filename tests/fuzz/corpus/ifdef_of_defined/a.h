@@ -1,0 +1,1 @@
+#ifdef/**/defined(USE_ROCM)
