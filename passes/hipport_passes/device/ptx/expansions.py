@@ -17,6 +17,7 @@ from hipport.syntax.cpp import Cpp
 
 _DEFINE = re.compile(rb"#[ \t]*define[ \t]+(?P<name>\w+)(?P<parameters>\([^()]*\))?", re.DOTALL)
 _SPLICE = re.compile(rb"\\[ \t]*\r?\n")
+_UNDEFINED = re.compile(rb"#[ \t]*ifndef[\s\\]+(\w+)|![\s\\]*defined[\s\\]*\(?[\s\\]*(\w+)")
 _QUOTED = re.compile(rb"\"[^\"]*\"|'[^']*'")
 _TOKEN = re.compile(
     rb'"(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])*\'|(?P<word>[A-Za-z_]\w*)|\.?\d(?:[eEpP][+-]|[\w.])*|##|\s+|.', re.DOTALL
@@ -38,12 +39,23 @@ class AsmMacro(NamedTuple):
 
 
 def definitions(files: Iterable[Cpp]) -> Mapping[bytes, AsmMacro | None]:
-    """Return the macros of the files that HIP sees; None for macros with several definitions."""
+    """Return the macros of the files that HIP sees; None for those with several definitions, or with a default."""
     found: dict[bytes, AsmMacro | None] = {}
+    defaults: set[bytes] = set()
     for file in files:
+        defaults |= file.fact(with_defaults)
         for name, definition in file.fact(_definitions):
             found[name] = definition if found.get(name, definition) == definition else None
-    return found
+    # No build gives a macro with parameters another text.
+    return {
+        name: None if each is not None and each.parameters is None and name in defaults else each
+        for name, each in found.items()
+    }
+
+
+def with_defaults(source: Cpp) -> frozenset[bytes]:
+    """Return the names that the file tests for no definition: a build may give another than the one behind it."""
+    return frozenset(match[1] or match[2] for match in _UNDEFINED.finditer(source.code))
 
 
 def _definitions(source: Cpp) -> tuple[tuple[bytes, AsmMacro], ...]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -17,7 +17,7 @@ from hipport.core.edits import Span
 from hipport.program.project import Project
 from hipport.syntax.cpp import Cpp, within
 from hipport.syntax.preprocessor import condition
-from hipport_passes.device.ptx.expansions import AsmMacro, Unexpanded, definitions, expand, with_strings
+from hipport_passes.device.ptx.expansions import AsmMacro, Unexpanded, definitions, expand, with_defaults, with_strings
 
 _KEYWORDS = frozenset((b"asm", b"__asm__", b"__asm"))
 _KEYWORD = rb"(?:asm|__asm__|__asm)"
@@ -81,9 +81,11 @@ class AsmMacros:
         made = project.union_over(source, _quoting_macros)
         while more := {name for name, by in made if (not by or by in quoting) and name not in quoting}:
             quoting |= {name: (name, b"") not in made for name in more}
-        values = _values(project.union_over(source, _value_macros)) if quoting else {}
+        defaults = project.union_over(source, with_defaults)
+        values = _values(project.union_over(source, _value_macros), defaults) if quoting else {}
         every = definitions(each for each in project.component(source) if isinstance(each, Cpp))
-        return AsmMacros(_values(project.union_over(source, _string_macros)), quoting, values, every)
+        strings = _values(project.union_over(source, _string_macros), defaults)
+        return AsmMacros(strings, quoting, values, every)
 
     def quoted(self, name: bytes, argument: bytes) -> bytes | None:
         """Return the string that macro `name` makes of `argument`; None if it depends on the argument's expansion."""
@@ -304,15 +306,15 @@ def _value_macros(source: Cpp) -> frozenset[tuple[bytes, bytes]]:
     return frozenset((match[1], match[2]) for match in found if match)
 
 
-def _values(macros: frozenset[tuple[bytes, bytes]]) -> Mapping[bytes, bytes]:
-    """Return the values of macros that have only one value."""
+def _values(macros: Iterable[tuple[bytes, bytes]], defaults: frozenset[bytes]) -> Mapping[bytes, bytes]:
+    """Return the values of macros that have only one value, which is not a default."""
     values: dict[bytes, bytes] = {}
     for name, value in sorted(macros):
         if name in values:
             values[name] = b"\0"
         else:
             values[name] = value
-    return {name: value for name, value in values.items() if value != b"\0"}
+    return {name: value for name, value in values.items() if value != b"\0" and name not in defaults}
 
 
 def _split(source: Cpp, span: Span, at: bytes) -> Iterator[Span]:
