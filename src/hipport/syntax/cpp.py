@@ -28,6 +28,7 @@ from hipport.syntax.preprocessor import (
     waves,
     without_cuda,
 )
+from hipport.syntax.rereading import faults_in, reread
 from hipport.syntax.vocabulary import IDENTIFIER, IN_WORD, WORDS, words_of
 
 if TYPE_CHECKING:
@@ -104,7 +105,7 @@ class Cpp(CppText):
                 # Nearly every text needs its includes, and those of the next text are derived from these.
                 _ = self.includes
                 result.carry({"_lexed": lexed, **self._known_after(result.edits)})
-        result.carry({"_parsed": (self, self.tree) if self.known("tree") else self._parsed})
+        result.carry({"_parsed": (self, self._read) if self.known("_read") else self._parsed})
         return result
 
     def _lexed_after(self, edits: Sequence[Edit]) -> tuple[bytes, tuple[Span, ...]] | None:
@@ -354,15 +355,20 @@ class Cpp(CppText):
 
     @cached_property
     def _parsed(self) -> tuple[Cpp, tree_sitter.Tree] | None:
-        """The latest ancestor of this text that was parsed, with its tree."""
+        """The latest ancestor of this text that was parsed, with the tree that the parser made of it at first."""
         return None
+
+    @cached_property
+    def _read(self) -> tree_sitter.Tree:
+        """The syntax tree that the parser makes of the text at first."""
+        # With the tree of an ancestor, only the text that the edits touched is parsed again.
+        before, tree = self._parsed or (self, None)
+        return parsed_tree(self, before, tree)
 
     @cached_property
     def tree(self) -> tree_sitter.Tree:
         """The syntax tree of the text."""
-        # With the tree of an ancestor, only the text that the edits touched is parsed again.
-        before, tree = self._parsed or (self, None)
-        return parsed_tree(self, before, tree)
+        return reread(self, self._read)
 
     @property
     def grammar(self) -> str:
@@ -371,18 +377,8 @@ class Cpp(CppText):
 
     @cached_property
     def errors(self) -> int:
-        """The number of ERROR and MISSING nodes in the tree."""
-        root = self.tree.root_node
-        if not root.has_error:
-            return 0
-        count = 0
-        stack = [root]
-        while stack:
-            node = stack.pop()
-            if node.is_error or node.is_missing:
-                count += 1
-            stack.extend(child for child in node.children if child.has_error or child.is_missing)
-        return count
+        """The number of places that the parser does not understand."""
+        return len(faults_in(self, self.tree)) if self.tree.root_node.has_error else 0
 
     @property
     def guessed(self) -> bool:
