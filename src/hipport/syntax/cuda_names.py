@@ -25,6 +25,8 @@ SHUFFLE = _pattern("shuffles")
 VOTE = _pattern("votes")
 MATCH = _pattern("matches")
 COLLECTIVE = _pattern("shuffles", "votes", "matches", "reductions")
+#: Functions that only a GPU has, without the underscores before them and `_sync` after them.
+ON_GPU = _pattern("shuffles", "votes", "matches", "reductions", "other_warp_functions", "barriers")
 #: The functions with a mask of lanes.
 MASKED = rb"__" + COLLECTIVE + rb"_sync|__syncwarp"
 #: Functions that make groups of lanes that are active together.
