@@ -13,11 +13,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 
+from hipport.analysis.build_defaults import with_defaults
 from hipport.core.edits import Span
 from hipport.program.project import Project
 from hipport.syntax.cpp import Cpp, within
 from hipport.syntax.preprocessor import condition
-from hipport_passes.device.ptx.expansions import AsmMacro, Unexpanded, definitions, expand, with_defaults, with_strings
+from hipport_passes.device.ptx.expansions import AsmMacro, Unexpanded, definitions, expand, with_strings
 
 _KEYWORDS = frozenset((b"asm", b"__asm__", b"__asm"))
 _KEYWORD = rb"(?:asm|__asm__|__asm)"
