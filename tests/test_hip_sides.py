@@ -67,3 +67,15 @@ def test_code_of_cuda_with_a_branch_for_amd_is_still_ported() -> None:
     for text in (branch + CUDA, builtin + CUDA):
         ported = hipport.rewrite({"k_cuda.cu": text.encode(), "other.cpp": b"int other;\n"}, jobs=1)
         assert b"hipport::shfl_xor_sync" in ported.project.by_path[ported.changed[0].path].text
+
+
+def test_headers_for_older_releases_of_each_choose_no_side() -> None:
+    files = {
+        "cuda_compat.cuh": "__device__ inline void add(half *to, half by) { *to = __hadd(*to, by); }\n",
+        "hip_compat.cuh": "__device__ inline half hrcp2(half x) { return __builtin_amdgcn_rcph(x); }\n",
+        "k.cu": '#include "cuda_compat.cuh"\n#include "hip_compat.cuh"\n'
+        + CUDA
+        + "int go() { return cudaGetLastError(); }\n",
+    }
+    ported = hipport.rewrite({name: text.encode() for name, text in files.items()}, jobs=1)
+    assert "k.cu" in {source.path.as_posix() for source in ported.changed}

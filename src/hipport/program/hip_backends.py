@@ -378,8 +378,8 @@ def _pair(sides: _Sides) -> None:
             )
     for path, content in contents.items():
         counterpart = hip.get(_without_side(path))
-        # CUDA's side may need none of its names: the two paths then say so, or the suffix does.
-        plain = content == "cuda" or (content == "" and (path.suffix == ".cu" or _CUDA_WORD.search(path.name)))
+        # A source of CUDA's side may need none of its names. A header like that may be for both.
+        plain = content == "cuda" or (content == "" and path.suffix in (".cu", ".cpp", ".cc", ".cxx"))
         if plain and counterpart is not None and _differ(path, counterpart):
             sides.side[path] = "cuda"
             sides.side[counterpart] = "hip"
