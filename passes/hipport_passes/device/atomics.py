@@ -65,7 +65,6 @@ _HALF = frozenset(
     b"__hip_bfloat162".split()
 )
 _ON = re.compile(rb"\b(atomic[A-Z]\w*)\s*(?:<[^<>;]*>\s*)?\(")
-_INTEGER = re.compile(rb"(?:(?:unsigned|signed|long|short|int|char)\s*)+|(?:std::)?(?:u?int\d+_t|size_t)|u(?:int|long)")
 _FLOAT = re.compile(rb"-?(?:\d+\.\d*|\.\d+)(?:[eE][+-]?\d+)?[fF]?")
 _DEFINED_BY_NVCC = re.compile(rb"\bdefined\s*(?:\(\s*)?(?:__CUDA_ARCH__|" + CUDA_COMPILER + rb")\b\s*\)?")
 _NUMBER_OF_NVCC = re.compile(rb"\b(?:__CUDA_ARCH__|" + CUDA_COMPILER + rb")\b")
@@ -191,7 +190,8 @@ def _may_be_float(source: Cpp, project: Project, call: Span, argument: Span) -> 
         return False
     found = texts(project.component(source), function, name.encode(), deduced=True)
     given = [each.code[span.start : span.end].strip() for each, span in found]
-    return not given or not all(_INTEGER.fullmatch(each) for each in given)
+    integers = {name.encode() for name in load(_TABLE)["shared"]["integers"].split()}
+    return not given or not all(each and set(_WORD.findall(each)) <= integers for each in given)
 
 
 def _declarations(source: Cpp, start: int, name: bytes) -> Sequence[re.Match[bytes]]:

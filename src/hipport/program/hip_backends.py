@@ -30,7 +30,7 @@ from hipport.core.source import Source
 from hipport.program.project import Skipped
 from hipport.syntax.cmake_script import CMake, CMakeCommand
 from hipport.syntax.cpp import Cpp, within
-from hipport.syntax.cuda_names import LIBRARY
+from hipport.syntax.cuda_names import HIP_FOLDER, HIP_START, LIBRARY
 from hipport.syntax.preprocessor import Conditional, Conditioned, beside, chosen_between, names_for_hip, side_of
 
 if TYPE_CHECKING:
@@ -45,13 +45,17 @@ _DEFINES = re.compile(
 _SAYS_HIP = re.compile(
     rb"\bhip(?:/|::|[ \t]*##|[A-Z_]|cub|"
     + LIBRARY
-    + rb")|\broc\w+/|HIP|ROC[Mm]|\bmiopen|\b__builtin_amdgcn_|\bck(?:_tile)?/"
+    + rb")|\broc\w+/|HIP|ROC[Mm]|\b"
+    + HIP_START
+    + rb"|[<\"/]"
+    + HIP_FOLDER
+    + rb"/"
 )
-_SAYS_EITHER = re.compile(rb"hip|roc|amdgcn|miopen|ck/|ck_tile/|cu[dbfrs]|nccl|cooperative_groups")
+_SAYS_EITHER = re.compile(HIP_START + rb"|" + HIP_FOLDER + rb"/|hip|roc|cu[dbfrs]|nccl|cooperative_groups")
 # `#define cudaMalloc hipMalloc`, `using gpuStream_t = hipStream_t;`, `typedef hipError_t cudaError_t;`
 _HIP = rb"(?:hip(?:blas|fft|rand|sparse|solver|cub)?[A-Z]\w*|HIP(?:BLAS|FFT|RAND|SPARSE|SOLVER)?_\w+)"
 _MAPPED = re.compile(
-    rb"#[ \t]*define[ \t]+(\w+)(?:\([^()\r\n]*\))?[ \t]+\(?[ \t]*(?:::)?(?:" + _HIP + rb"\b|(?:hip|HIP)\w*[ \t]*##)|"
+    rb"#[ \t]*define[ \t]+(\w+)(?:\([^()\r\n]*\))?[ \t]+\(?[ \t]*(?:::)?(?:" + _HIP + rb"\b|(?i:hip)\w*[ \t]*##)|"
     rb"\busing\s+(\w+)\s*=\s*(?:::)?" + _HIP + rb"\s*;|\btypedef\s+(?:::)?" + _HIP + rb"\s+(\w+)\s*;"
 )
 #: The form of CUDA's names.

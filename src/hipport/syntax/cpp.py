@@ -18,8 +18,8 @@ from hipport.syntax.lexing import first_on_line, lex, lexed_apart
 from hipport.syntax.own_guards import MARK
 from hipport.syntax.parsing import parsed_tree
 from hipport.syntax.preprocessor import (
-    BUILTIN_OF_AMD,
     HEADER_OF_HIP,
+    NAME_OF_HIP,
     Conditional,
     branches,
     chosen_on_hip,
@@ -330,12 +330,12 @@ class Cpp(CppText):
         first = self.first
         if not isinstance(first, Cpp) or first.ported_before:
             return False
-        headers = [each for each in first.includes if HEADER_OF_HIP.fullmatch(each.path)]
+        headers = [each for each in first.includes if HEADER_OF_HIP.fullmatch(each.path.encode())]
         return (
             any(each.path.startswith(("hip/", "hipcub/")) for each in headers)
             or any(not within(each.directive.start, first.conditional) for each in headers)
             or ".hip" in first.path.suffixes
-            or any(not within(at.start(), first.conditional) for at in BUILTIN_OF_AMD.finditer(first.code))
+            or any(not within(at.start(), first.conditional) for at in NAME_OF_HIP.finditer(first.code))
         ) and not any(
             each.angled
             and each.path.startswith(("cuda_", "cuda."))

@@ -11,6 +11,7 @@ from hipport.analysis.references import Mentions, NamedDefinition
 from hipport.core.edits import Span
 from hipport.program.project import Project
 from hipport.syntax.cpp import Cpp, within
+from hipport.syntax.cuda_names import ROW
 from hipport.syntax.declarations import opened_before
 from hipport_passes.device.waves.marks import Mark, may_be_native, native_marks, own_names
 
@@ -18,10 +19,10 @@ from hipport_passes.device.waves.marks import Mark, may_be_native, native_marks,
 _INDEX = re.compile(rb"\bthreadIdx\s*\.\s*x\b")
 _FIRST = rb"%(x)b\s*==\s*0\b|\b0\s*==\s*%(x)b|!\s*%(x)b|(?:<<|>>)\s*%(x)b"
 _AS_LANE = re.compile((_FIRST + rb"|\b(?i:\w*lane\w*)\s*=\s*%(x)b\s*(?=[;,)])") % {b"x": _INDEX.pattern})
-# A variable that holds the index, and is not named as a lane: this was found already.
-_HELD = re.compile(rb"\b(?!\w*(?i:lane))(?P<name>[A-Za-z_]\w*)\s*[=({]\s*" + _INDEX.pattern + rb"\s*[;,)}]")
+# A variable that holds the index; one that is named as a lane was found already.
+_HELD = re.compile(rb"\b(?P<name>[A-Za-z_]\w*)\s*[=({]\s*" + _INDEX.pattern + rb"\s*[;,)}]")
 # Another variable may hold the row.
-_OTHER_ROW = re.compile(rb"\bthreadIdx\s*\.\s*[yz]\b|\b(?i:ty|tidy|tid_y|row|warp_?id|wid)\b")
+_OTHER_ROW = re.compile(rb"\bthreadIdx\s*\.\s*[yz]\b|\b(?i:" + ROW + rb")\b")
 
 
 def taken_for_lanes(source: Cpp, project: Project) -> Iterator[tuple[Mark, Mark]]:
@@ -63,6 +64,8 @@ def _places(definition: NamedDefinition) -> Iterator[Span]:
         if _is_of_row(source, match.start()):
             yield Span(*match.span())
     for held in definition.matches(_HELD):
+        if b"lane" in held["name"].lower():
+            continue
         first = re.compile(_FIRST % {b"x": rb"\b" + held["name"] + rb"\b(?!\s*[.\[(])"})
         for match in definition.matches(first):
             if match.start() > held.end() and _is_of_row(source, match.start()):
