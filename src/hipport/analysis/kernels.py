@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from hipport.analysis import group_types, template_arguments
 from hipport.analysis.block_shapes import BlockShape, shapes
+from hipport.analysis.build_defaults import open_defaults
 from hipport.analysis.built_ins import LAYERS, OTHER_DIMENSIONS, RANK, WARP_SIZES
 from hipport.analysis.constant_values import WORKED_OUT
 from hipport.analysis.device_program import Proofs
@@ -117,6 +118,7 @@ class _Known:
         self.callers: dict[Function, tuple[Call, ...]] = {}
         self.in_macros: dict[Function, tuple[tuple[Function, Node], ...]] = {}
         self.proofs: dict[bool, Proofs] = {}
+        self.macros: Mapping[bytes, tuple[Macro, ...]] | None = None
         self.agreed: dict[tuple[Function, int, bool], int] = {}
         self.blocks: dict[Function, tuple[BlockShape, ...] | None] = {}
         self.assumed: dict[Function, dict[tuple[Numbering, int], None]] = {}
@@ -401,7 +403,7 @@ class Kernels(Facts):
                 return None
             (value,) = given[0].values
             return self.constant(function, value, depth - 1)
-        if name in function.template_parameters:
+        if name in function.template_parameters or name in self._project.fact(open_defaults):
             return None
         return self._project.component(function.source).fact(_constant_values).get(name)
 
@@ -412,7 +414,8 @@ class Kernels(Facts):
     def named_constant(self, source: Cpp, name: bytes) -> int | None:
         """Return the value of a macro or constant of the files that `source` is connected to."""
         # In another branch of the preprocessor, a macro may not be a number.
-        if any(not _NUMBER.fullmatch(macro.text) for macro in self.macros(source).get(name, ())):
+        texts = self.macros(source).get(name, ())
+        if name in self._project.fact(open_defaults) or any(not _NUMBER.fullmatch(each.text) for each in texts):
             return None
         return self._project.component(source).fact(_constant_values).get(name)
 
@@ -598,8 +601,15 @@ class Kernels(Facts):
         return numbering is not None and (numbering.axis is not Numbering.GROUP or numbering.of is Numbering.GROUP)
 
     def macros(self, source: Cpp) -> Mapping[bytes, tuple[Macro, ...]]:
-        """Return the macros of the files that `source` is connected to."""
-        return self._project.component(source).fact(defined)
+        """Return the macros of the files that `source` is connected to, without those that a build may give."""
+        found = self._project.component(source).fact(defined)
+        given = self._project.fact(open_defaults)
+        if given.isdisjoint(found):
+            return found
+        known = self._known(source)
+        if known.macros is None:
+            known.macros = {name: macros for name, macros in found.items() if name not in given}
+        return known.macros
 
     def loop_macros(self, source: Cpp) -> frozenset[bytes]:
         """Return the macros among them that begin a loop."""

@@ -18,6 +18,8 @@ from hipport.syntax.lexing import first_on_line, lex, lexed_apart
 from hipport.syntax.own_guards import MARK
 from hipport.syntax.parsing import parsed_tree
 from hipport.syntax.preprocessor import (
+    HEADER_OF_HIP,
+    NAME_OF_HIP,
     Conditional,
     branches,
     chosen_on_hip,
@@ -323,13 +325,19 @@ class Cpp(CppText):
     def begun_as_hip(self) -> bool:
         """Whether the file was HIP before hipport: then, for example, maskless names mean the whole wavefront.
 
-        A merge may lose the line with hipport's mark. So a file that also includes a CUDA header under no condition was
-        CUDA.
+        HIP's headers, AMD's builtins and the suffix `.hip` show it. A merge may lose the line with hipport's mark. So a
+        file that also includes a CUDA header under no condition was CUDA.
         """
         first = self.first
         if not isinstance(first, Cpp) or first.ported_before:
             return False
-        return any(each.path.startswith(("hip/", "hipcub/")) for each in first.includes) and not any(
+        headers = [each for each in first.includes if HEADER_OF_HIP.fullmatch(each.path.encode())]
+        return (
+            any(each.path.startswith(("hip/", "hipcub/")) for each in headers)
+            or any(not within(each.directive.start, first.conditional) for each in headers)
+            or ".hip" in first.path.suffixes
+            or any(not within(at.start(), first.conditional) for at in NAME_OF_HIP.finditer(first.code))
+        ) and not any(
             each.angled
             and each.path.startswith(("cuda_", "cuda."))
             and not within(each.directive.start, first.conditional)
