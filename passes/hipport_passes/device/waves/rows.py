@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from hipport.analysis.block_shapes import shapes
@@ -11,15 +10,16 @@ from hipport.analysis.references import Mentions
 from hipport.core.edits import Span
 from hipport.program.project import Project
 from hipport.syntax.cpp import Cpp, within
+from hipport.syntax.cuda_names import NAMES
 from hipport.syntax.declarations import opened_before
 from hipport_passes.device.waves.marks import Mark, may_be_native, native_marks, own_names
 
 #: The first thread of a row, a bit for each of its threads, and a variable that is named as a lane.
-_AS_LANE = re.compile(
+_AS_LANE = NAMES.compile(
     rb"\b%(x)b\s*==\s*0\b|\b0\s*==\s*%(x)b\b|!\s*%(x)b\b|(?:<<|>>)\s*%(x)b\b"
-    rb"|\b(?i:\w*lane\w*)\s*=\s*%(x)b\s*(?=[;,)])" % {b"x": rb"threadIdx\s*\.\s*x"}
+    rb"|\b(?i:\w*(?&lane)\w*)\s*=\s*%(x)b\s*(?=[;,)])" % {b"x": rb"(?&thread_index)\s*\.\s*x"}
 )
-_OTHER_ROW = re.compile(rb"\bthreadIdx\s*\.\s*[yz]\b")
+_OTHER_ROW = NAMES.compile(rb"\b(?&thread_index)\s*\.\s*[yz]\b")
 
 
 def taken_for_lanes(source: Cpp, project: Project) -> Iterator[tuple[Mark, Mark]]:
