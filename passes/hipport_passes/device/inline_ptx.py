@@ -76,7 +76,7 @@ _SHORT = re.compile(rb"[a-z]{1,2}|\d?[sdhbqw](?:\.\w)?|tso")
 # Prefixes of AMD's own instructions, and of directives of its assembler.
 _OF_AMD = _WORDS.compile(rb"(?&of_amd)_|\.(?&directives)")
 _DIRECTIVE = re.compile(rb"\s*(\.[a-z]\w*)")
-_CARRY = _WORDS.compile(rb"((?&carry) = 0;)(?=\S)")
+_CARRY_BEGINS = _WORDS.compile(rb"((?&carry) = 0;)(?=\S)")
 # The beginning or the end of a block, in a statement of its own.
 _BLOCK = _WORDS.compile(rb"\s*(?:\{\s*)?(?&register)\s|\s*[{}]\s*\Z")
 _AFTER = re.compile(rb"[ \t]*;(?!(?:\s|\\)*else\b)")
@@ -279,7 +279,7 @@ def _with_flag(text: Cpp, project: Project) -> tuple[bytes, Translation] | None:
         return None  # A statement elsewhere may read it.
     inner = function.apply([each.edits[0] for each in found]).text[len(begin) : -1].strip()
     assumes = ("only such statements set the carry flag",)
-    inner = _CARRY.sub(rb"\1 ", inner)
+    inner = _CARRY_BEGINS.sub(rb"\1 ", inner)
     return b"do { " + inner.rstrip(b"; \n") + b"; } while (0)", Translation((), assumes, True, False)
 
 

@@ -32,7 +32,7 @@ LISTS = _at("lists")
 POETRY = _at("poetry", r"/(?P<name>[^/]+)(?:/\d+)?(?:/(?P<what>version|url|git|source))?")
 # Pipenv's tables, in a separate file.
 _PIPENV = _at("pipenv", "/(?P<name>[^/]+)(?:/(?P<what>version|file|git))?")
-_IN_PIXI = "(?&pixi)?(?:(?&features)[^/]+/)?"
+_IN_PIXI = _WORDS.composed("(?&pixi)?(?:(?&features)[^/]+/)?")
 _PIXI = _WORDS.compile(
     _IN_PIXI + "(?:(?&platforms)[^/]+/)?(?P<pypi>(?&pypi))?(?&dependencies)(?P<name>[^/]+)(?:/(?P<what>(?&details)))?"
 )

@@ -20,7 +20,7 @@ from hipport_passes.build_files.nvcc_flags import FlagChange, library, translate
 _WORDS = Words.read(Path(__file__).parents[1] / "makefile.toml", general=NAMES)
 _REFERENCE = re.compile(r"\$(?:\((?:[^()]|\([^()]*\))*\)|\{[^{}]*\}|[@<^?*+%|])")
 
-_FOLDER = r"(?:\$[({]\w*(?&cuda_in_macros)\w*[)}]|(?&cuda_folders)(?:-[\d.]+)?)"
+_FOLDER = _WORDS.composed(r"(?:\$[({]\w*(?&cuda_in_macros)\w*[)}]|(?&cuda_folders)(?:-[\d.]+)?)")
 _HEADERS = _WORDS.compile(
     rf"(?&for_headers)(?:{_FOLDER}/include/?|\$[({{]\w*(?&cuda_in_macros)\w*(?&headers_in_names)\w*[)}}])"
 )

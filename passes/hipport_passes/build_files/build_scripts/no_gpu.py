@@ -22,7 +22,7 @@ from hipport_passes.build_files.build_scripts.script import NVCC, RUNS, Script, 
 from hipport_passes.build_files.build_scripts.script_conditions import ARCHITECTURES
 from hipport_passes.build_files.build_scripts.script_edits import Said
 
-_FOR_CMAKE = r"-D(?!(?&of_cmake))\w*(?&cuda_in_macros)\w*="
+_FOR_CMAKE = NAMES.composed(r"-D(?!(?&of_cmake))\w*(?&cuda_in_macros)\w*=")
 #: Signs of a build with kernels: a GPU extension, a CUDA source, the macro that sources test, CMake's option.
 _BUILDS = NAMES.compile(rf"\b(?&cuda_extension)\b|\.cu[\"']|[\"'](?:-D)?(?&with_cuda)\b|{_FOR_CMAKE}")
 #: Functions that raise where there is no GPU.

@@ -46,7 +46,7 @@ _SYSTEMS |= {"posix": True, "linux": True, "Linux": True}
 _ROCM_WORD = NAMES.compile(r"\+?(?&rocm_or_hip)", re.IGNORECASE)
 _IMPORTS_TORCH = NAMES.compile(r"(?:from|import) (?&torch)\b")
 _ENDS = NAMES.compile(r"(?:\w+\.)?_?(?&exit)\(")
-_HIP = rb"(?:[\w.]+\.)?(?&hip_releases)"
+_HIP = NAMES.composed(rb"(?:[\w.]+\.)?(?&hip_releases)")
 _OURS = NAMES.compile(
     rb"[\w.]+\b(?&hip_release) is (?:not )?None (?:and|or) |(?:and|or) [\w.]+\.(?&hip) is (?:not )?None"
     rb"|\b(?&cuda_release) or [\w.]+\.(?&hip)\b|\bif " + _HIP + rb" else\b"

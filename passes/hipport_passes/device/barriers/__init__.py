@@ -59,7 +59,7 @@ _VOTES = LibraryNames(VOTES)
 _NUMBERED = frozenset((b"numbered_sync", b"numbered_arrive"))
 _WORDS = Words.read(Path(__file__).parent.with_name("device_words.toml"), general=NAMES)
 _BEGINS = _WORDS.compile(rb"\{\s*(?&hipport)::(?&begins_barriers)\s*\(\s*\)")
-_NUMBERED = _WORDS.compile(rb"\b(?&hipport)::((?&numbered_barriers))\b")
+_NUMBERED_BARRIER = _WORDS.compile(rb"\b(?&hipport)::((?&numbered_barriers))\b")
 
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
@@ -129,7 +129,7 @@ def _barrier_functions(source: Cpp) -> frozenset[bytes]:
 def _numbered(source: Cpp) -> frozenset[bytes]:
     if _NUMBERED.isdisjoint(source.words) or source.is_hipport_header:
         return frozenset()
-    return frozenset(_NUMBERED.findall(source.code))
+    return frozenset(_NUMBERED_BARRIER.findall(source.code))
 
 
 class _Begun:
@@ -165,7 +165,7 @@ def _begun(source: Cpp, project: Project, kernels: Kernels) -> Iterator[Finding]
         yield Finding(Span(start, start + 1), "numbered", message, edits, creates=(header,))
     if every:
         return
-    for match in _NUMBERED.finditer(source.code):
+    for match in _NUMBERED_BARRIER.finditer(source.code):
         message = (
             f"{match.group().decode()}: no kernel in these files reaches this; a kernel that does has to begin with "
             "hipport::begin_numbered_barriers()"

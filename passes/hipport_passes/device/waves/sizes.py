@@ -39,13 +39,13 @@ _VALUE = _WORDS.composed(
     rb"(?!\s*[-+*/<>])(?![ \t]*\w)"
 )
 _SIZED = tuple(
-    _WORDS.compile(pattern + _VALUE)
+    re.compile(pattern + _VALUE)
     for pattern in (
         rb"#[ \t]*define[ \t]+(?P<name>\w+)(?:\([ \t]*\))?[ \t]+\(?[ \t]*",
         # `\bconst` in a form that starts with a literal letter, which makes the search many times faster.
         rb"c(?<!\wc)onst(?:expr)?\b[\w\s:]*?\b(?P<name>\w+)\s*(?:=|\{)\s*",
         rb"e(?<!\we)num\b[^;{}()]*\{(?:[^{}]*,)?\s*(?P<name>\w+)\s*=\s*",
-        rb"u(?<!\wu)sing\s+(?P<name>\w+)\s*=\s*(?:(?&std)\s*::\s*)?(?&constants)\s*<[^<>;,]*,\s*",
+        _WORDS.composed(rb"u(?<!\wu)sing\s+(?P<name>\w+)\s*=\s*(?:(?&std)\s*::\s*)?(?&constants)\s*<[^<>;,]*,\s*"),
         rb"\b(?P<name>\w+)\s*\(\s*(?:void)?\s*\)[\s\w]*\{\s*return\s+\(?\s*",
     )
 )
