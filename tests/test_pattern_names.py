@@ -19,7 +19,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 #: The present numbers, outside of `syntax` and in it; whoever removes some writes the new numbers.
-MOST = 1002
+MOST = 855
 MOST_IN_SYNTAX = 223
 _SYNTAX_FOLDER = "src/hipport/syntax/"
 _COMPOSED = {"compile", "composed"}
