@@ -11,7 +11,7 @@ import pytest
 
 import compiled
 from hipport.core.source import Source
-from hipport.core.tables import load
+from hipport.core.tables import Words, load
 from hipport.syntax.file_languages import source
 from hipport.toolchain.toolchains import Toolchain, find
 from hipport_passes.device import fp8_formats
@@ -37,6 +37,21 @@ def generated() -> dict[str, tuple[str | None, str]]:
                 since = "" if "hip" in value else name
                 found.update({n: (v if isinstance(v, str) else v["hip"], since) for n, v in rows.items()})
     return found
+
+
+def test_patterns_are_composed_of_lists() -> None:
+    general = Words({"hosts": "github.com", "tools": "nvcc"})
+    words = Words({"hosts": "gitlab.com git*"}, general)
+    assert words.compile(r"(?&hosts)/(?&tools)").fullmatch("gitlab.com/nvcc")
+    assert words.compile(rb"(?i)\b(?&hosts)\b").findall(b"GitLab.com gitea github.com agit") == [
+        b"GitLab.com",
+        b"gitea",
+        b"github",
+    ]
+    assert not words.compile(r"(?&hosts)").fullmatch("gitlab-com")
+    assert general["hosts"] == "github.com"
+    with pytest.raises(KeyError):
+        words.composed(r"(?&places)")
 
 
 @pytest.mark.parametrize("name", ["api_names", "headers"])

@@ -18,9 +18,10 @@ from pathlib import Path
 
 from hipport.core.edits import Edit, NewFile, Span
 from hipport.core.finding import Certainty, Finding
-from hipport.core.tables import load, one_of
+from hipport.core.tables import Words, load
 from hipport.engine.pipeline import Pass
 from hipport.program.project import Project
+from hipport.syntax.build_names import NAMES
 from hipport.syntax.cmake_script import Argument, CMake, CMakeCommand
 from hipport_passes.build_files.build_scripts.cmake_branches import BranchSaid, findings
 from hipport_passes.build_files.build_scripts.cmake_flags import tells
@@ -43,17 +44,20 @@ from hipport_passes.build_files.build_scripts.cmake_trees import (
 from hipport_passes.build_files.nvcc_flags import ABI_BY_VARIABLE, OLD_ABI
 
 _TABLE = Path(__file__).with_suffix(".toml")
+_WORDS = Words.read(_TABLE, general=NAMES)
 _MODULES = Path(__file__).parent / "cmake_modules"
 
 # Commands of others that look for a package: rapids_find_package, find_dependency.
-_FINDS = re.compile(r"\w+_find_package|find_dependency")
-_VERSION = re.compile(rf"(?:\$\{{)?({one_of(load(_TABLE)['words']['releases'])})\}}?")
-_HAS_COMPILER = re.compile(rb"\$<BOOL:\$\{CMAKE_(?P<language>CUDA)_COMPILER\}>")
+_FINDS = _WORDS.compile(r"\w+(?&finders_of_projects)|(?&finders)")
+_VERSION = _WORDS.compile(r"(?:\$\{)?((?&releases))\}?")
+_HAS_COMPILER = _WORDS.compile(rb"\$<(?&bool):\$\{(?&of_cmake)(?P<language>(?&cuda_in_macros))_COMPILER\}>")
 # Code that has an effect where CUDA, or HIP in its place, is a language.
-_FOR_LANGUAGE = re.compile(
-    rb"\$<(?:COMPILE|LINK)_LANGUAGE:(?:CUDA|HIP)\b|\bCMAKE_(?:CUDA|HIP)_(?:STANDARD|FLAGS)|HIP_OR_CUDA"
+_FOR_LANGUAGE = _WORDS.compile(
+    rb"\$<(?&language_conditions):(?&platforms_in_macros)\b"
+    rb"|\b(?&of_cmake)(?&platforms_in_macros)_(?&language_settings)|(?&hip_or_cuda)"
 )
-_OF_TORCH = re.compile(rb"(?i)torch")
+_OF_TORCH = _WORDS.compile(rb"(?i)(?&torch)")
+_ROCM_TARGET = _WORDS.compile(rb"\b(?&target) (?&rocm_targets)::")
 # Variables that the language CUDA sets, and their replacements.
 _OF_LANGUAGE = {
     "CMAKE_CUDA_TOOLKIT_INCLUDE_DIRECTORIES": '"${hip_INCLUDE_DIRS}"',
@@ -521,7 +525,7 @@ class _Script(CMakeProbes):
                 yield BranchSaid(argument.span, "condition", "HIP where USE_HIP is ON", edits=(edit,))
             elif i and source[arguments[i - 1].span] == b"TARGET" and TARGET.fullmatch(said):
                 row = row_of(said.decode(errors="replace"))
-                asked = re.search(rb"\bTARGET (?:hip|roc|hiprtc)::", source[command.inner])
+                asked = _ROCM_TARGET.search(source[command.inner])
                 if row and "target" in row and said.decode(errors="replace") not in self.tree.defines and not asked:
                     others = row["target"].split(";")
                     either = " AND ".join(f"TARGET {other}" for other in others)

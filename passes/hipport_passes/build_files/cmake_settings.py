@@ -18,9 +18,10 @@ from pathlib import Path
 from hipport.core.edits import Edit, Span
 from hipport.core.finding import Certainty, Finding
 from hipport.core.source import Source
-from hipport.core.tables import load, one_of
+from hipport.core.tables import Words
 from hipport.engine.pipeline import Pass
 from hipport.program.project import Project
+from hipport.syntax.build_names import NAMES
 from hipport.syntax.cmake_script import CMake
 from hipport.syntax.holes import HOLE
 from hipport.syntax.json import CMakePresets
@@ -29,16 +30,19 @@ from hipport.syntax.shell import Definition, Dockerfile, Shell
 from hipport.syntax.toml import Toml, TomlEntry
 from hipport_passes.build_files.nvcc_flags import FlagChange, translate, worded
 
-_WORDS: dict[str, str] = load(Path(__file__).with_name("cmake.toml"))["words"]
-_MENTIONS = re.compile(rf"CMAKE_CUDA_{one_of(_WORDS['settings'])}".encode())
-_NAME = re.compile(rf"CMAKE_CUDA_({one_of(_WORDS['settings'])}(?:(?<=FLAGS)_[A-Z]+)?)")
+_WORDS = Words.read(Path(__file__).with_name("cmake.toml"), general=NAMES)
+# A setting before its value, in a table of its own and in one on a line.
+_OWN = _WORDS.compile(rb"([\w.\"'-]*)(?&of_cmake_for_cuda)\w+([\"']?[ \t]*=[ \t]*)")
+_INLINE = _WORDS.compile(rb"[{,]\s*([\"']?)(?&of_cmake_for_cuda)\w+\1([ \t]*=[ \t]*)\Z")
+_MENTIONS = _WORDS.compile(rb"(?&of_cmake_for_cuda)(?&settings)")
+_NAME = _WORDS.compile(r"(?&of_cmake_for_cuda)((?&settings)(?:(?<=FLAGS)_[A-Z]+)?)")
 # CMake's variables for the language CUDA that have a counterpart for HIP ("CMAKE_<LANG>_…", CMake 3.21).
 _OPTION = re.compile(rf"(-D)?({_NAME.pattern})(?::\w+)?=(.*)", re.DOTALL)
 # Tables of scikit-build-core 0.11 and py-build-cmake 0.4.
 _SCIKIT, _PY_BUILD = r"scikit-build/(?:overrides/\d+/)?cmake", r"py-build-cmake/(?:\w+/)?cmake"
 _TABLE = re.compile(rf"tool/(?:{_SCIKIT}/define|{_PY_BUILD}/options)/([^/]+)")
 _LIST = re.compile(rf"tool/(?:{_SCIKIT}|{_PY_BUILD})/args/\d+")
-_OTHER = re.compile(rf"tool/{one_of(_WORDS['build_tools'])}/.*")
+_OTHER = _WORDS.compile(r"tool/(?&build_tools)/.*")
 
 
 @dataclass(frozen=True)
@@ -143,7 +147,7 @@ def _key(source: Toml, entry: TomlEntry, beside: _Beside) -> tuple[bytes | None,
     """Return the same key for HIP, and its place: a line of its own, or the same inline table."""
     value = f'"{beside.value}"'.encode()
     before = source.text[entry.key : entry.span.start]
-    own = re.fullmatch(rb"([\w.\"'-]*)CMAKE_CUDA_\w+([\"']?[ \t]*=[ \t]*)", before)
+    own = _OWN.fullmatch(before)
     if own is not None:
         line = source.line_start(entry.key)
         indent = source.text[line : entry.key]
@@ -151,7 +155,7 @@ def _key(source: Toml, entry: TomlEntry, beside: _Beside) -> tuple[bytes | None,
         if indent.strip() or rest is None:
             return None, 0
         return source.newline + indent + own[1] + beside.name.encode() + own[2] + value, rest.end()
-    inline = re.search(rb"[{,]\s*([\"']?)CMAKE_CUDA_\w+\1([ \t]*=[ \t]*)\Z", before)
+    inline = _INLINE.search(before)
     return None if inline is None else b", " + beside.name.encode() + inline[2] + value, entry.span.end
 
 

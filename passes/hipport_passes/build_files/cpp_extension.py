@@ -17,24 +17,25 @@ from hipport.core.edits import Span
 from hipport.core.finding import Certainty, Finding
 from hipport.core.group import Group
 from hipport.core.placing import walk
-from hipport.core.tables import load, one_of
+from hipport.core.tables import Words
 from hipport.engine.pipeline import Pass
 from hipport.program.dividing import near
 from hipport.program.project import Project
+from hipport.syntax.build_names import NAMES
 from hipport.syntax.python import Misplaced, Python
 from hipport_passes.build_files.nvcc_flags import Translated, translate
 
 __all__ = ["PASS", "Translated", "find", "translate"]
 
 # Words of a script that builds something for a GPU, or asks for nvcc.
-_WORDS = load(Path(__file__).with_suffix(".toml"))["words"]
-_MENTIONS = re.compile(rf"{one_of(_WORDS['mentions'])}|[\"']nvcc[\"' ]|\.cu[\"']|-D(?!CMAKE_)\w*CUDA\w*=".encode())
+_WORDS = Words.read(Path(__file__).with_suffix(".toml"), general=NAMES)
+_MENTIONS = _WORDS.compile(rb"(?&mentions)|[\"'](?&nvcc)[\"' ]|\.cu[\"']|-D(?!(?&of_cmake))\w*(?&cuda_in_macros)\w*=")
 #: Flags that a script may keep for another script that builds.
-_FLAGS = re.compile(one_of(_WORDS["flags"]).encode())
+_FLAGS = _WORDS.compile(rb"(?&flags)")
 _COMMENT = re.compile(rb"(?<!\S)#[^\r\n]*")
 _IMPORT = re.compile(rb"^[ \t]*(?:from[ \t]+(\S+)[ \t]+)?import[ \t]+(\([^)]*\)|[^\r\n#]*)", re.MULTILINE)
-_RELEASE = re.compile(rb"version[ \t]*\.[ \t]*cuda\b")
-_BUILDS = re.compile(rf"\b{one_of(_WORDS['builds'])}\b".encode())
+_RELEASE = _WORDS.compile(rb"version[ \t]*\.[ \t]*(?&cuda)\b")
+_BUILDS = _WORDS.compile(rb"\b(?&builds)\b")
 
 
 def find(source: Python, project: Project) -> Iterator[Finding]:

@@ -24,35 +24,38 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Iterator
-from pathlib import PurePath, PurePosixPath
+from pathlib import Path, PurePath, PurePosixPath
 
 from hipport.core.edits import NewFile, Span
 from hipport.core.finding import Certainty, Finding
 from hipport.core.group import Group
 from hipport.core.source import Source
+from hipport.core.tables import Words
 from hipport.engine.pipeline import Pass
 from hipport.program import own_headers
 from hipport.program.extension_facts import Extension
 from hipport.program.extensions import extensions
 from hipport.program.project import Project
+from hipport.syntax.build_names import NAMES
 from hipport.syntax.cpp import Cpp
 from hipport.syntax.file_languages import HEADERS
 from hipport.syntax.python import Python
 from hipport_passes.build_files.build_scripts import hipify_lines
 
-_TOLD = re.compile(rb"hipify.*\bextra_files\b|\bextra_files\b.*hipify", re.DOTALL)
+_WORDS = Words.read(Path(__file__).with_suffix(".toml"), general=NAMES)
+_TOLD = _WORDS.compile(rb"(?&converter).*\b(?&extra_files)\b|\b(?&extra_files)\b.*(?&converter)", re.DOTALL)
 # The option of a C++ compiler for an include folder.
 _FLAG = re.compile(rb"[\"']-I")
 _HAS_OS = re.compile(rb"^import os[ \t\r]*$", re.MULTILINE)
-_RENAMED = re.compile(r"cuda|CUDA|THC")
+_RENAMED = _WORDS.compile(r"(?&renamed)")
 #: The suffixes of files that hipify converts by itself, and the folders beside a setup.py that it skips.
 _CONVERTED = frozenset(".cu .cuh .c .cc .cpp .h .in .hpp".split())
 _NOT_LOOKED_IN = frozenset(("build", "third_party"))
 _ONCE = re.compile(rb"^[ \t]*#[ \t]*pragma[ \t]+once\b", re.MULTILINE)
 #: Names that differ in a PyTorch for ROCm, which hipify replaces.
-_PYTORCH = re.compile(rb"\b(?:at|c10|torch)::cuda\b|[<\"](?:ATen|c10)/cuda/")
+_PYTORCH = _WORDS.compile(rb"\b(?&of_torch)::(?&cuda)\b|[<\"](?&torch_headers)/(?&cuda)/")
 #: Code that hipify changes in a ported file: names of PyTorch's, and the runtime header that it adds.
-_CHANGED = re.compile(rb"\b(?:at|c10|torch)::cuda\b|<(?:ATen|c10)/cuda/|__global__|__shared__|__syncthreads")
+_CHANGED = _WORDS.compile(rb"\b(?&of_torch)::(?&cuda)\b|<(?&torch_headers)/(?&cuda)/|(?&changed)")
 
 _LINES = """\
 # PyTorch's hipify must convert these files as well, or what it converts does not find them.

@@ -16,9 +16,10 @@ from typing import NamedTuple
 
 from hipport.core.edits import Edit, Span
 from hipport.core.finding import Certainty, Finding
-from hipport.core.tables import load, one_of
+from hipport.core.tables import Words, one_of
 from hipport.engine.pipeline import Pass
 from hipport.program.project import Project
+from hipport.syntax.build_names import NAMES
 from hipport.syntax.enclosing import EnclosingBlock, answered
 from hipport.syntax.make import Makefile, MakeLine
 from hipport.syntax.shell import commands_in
@@ -30,38 +31,35 @@ from hipport_passes.packages.asking import Asking
 from hipport_passes.packages.commands import in_commands
 from hipport_passes.packages.recipes import for_rocm
 
-_WORDS = load(Path(__file__).with_suffix(".toml"))["words"]
-_MENTIONS = re.compile(
-    rf"{one_of(_WORDS['mentions'])}|-lcu[a-z]|--?x[ =]cu\b|-arch[ =]sm_|--gpus\b|\bcu1\d\d\b".encode(), re.IGNORECASE
-)
+_WORDS = Words.read(Path(__file__).with_suffix(".toml"), general=NAMES)
+_MENTIONS = _WORDS.compile(rb"(?&mentions)|-lcu[a-z]|--?x[ =]cu\b|-arch[ =]sm_|--gpus\b|\bcu1\d\d\b", re.IGNORECASE)
 # Words in recipes besides compilers: commands that install or start containers, and their subcommands.
-_INSTALLS = re.compile(rf"\b{one_of(_WORDS['installs'])}\b".encode())
+_INSTALLS = _WORDS.compile(rb"\b(?&installs)\b")
 _OF_RECIPES = frozenset(
     "pin torch index separate cuda_only no_rocm isolation conda channel image container packages".split()
 )
-_HIP = re.compile(rf"(?<![A-Za-z0-9]){one_of(_WORDS['hip'])}(?![A-Za-z0-9])".encode())
-_USES_HIP = re.compile(rb"USE_HIP\)?\s*,\s*1\b")
+_HIP = _WORDS.compile(rb"(?<![A-Za-z0-9])(?&hip)(?![A-Za-z0-9])")
+_USES_HIP = _WORDS.compile(rb"(?&use_hip)\)?\s*,\s*1\b")
 _DEFINED = re.compile(rb"[ \t]*(?:override[ \t]+|export[ \t]+)*define[ \t]+([\w.-]+)")
 _ASSIGNS = re.compile(rb"[ \t]*[\w.-]+[ \t]*(?:[:+?!]|::)?=")
 _OWN = b"# hipport: make USE_HIP=0 builds with CUDA, as before the port."
 
-_NAMED = re.compile(rb"-l\$[({]|addprefix[ \t]+-l|%[ \t]*,[ \t]*-l%")
+_NAMED = _WORDS.compile(rb"-l\$[({]|(?&addprefix)[ \t]+-l|%[ \t]*,[ \t]*-l%")
 _HPC_SDK = ("-gpu=", "-mp", "-acc", "-Minfo", "-cudalib", "-stdpar")
-_PROBE = re.compile(
-    rf"\$\(shell[^)]*\b{one_of(_WORDS['probes'])}\b|`[^`]*\b{one_of(_WORDS['probes_of_shell'])}\b[^`]*`".encode()
-)
+_PROBE = _WORDS.compile(rb"\$\(shell[^)]*\b(?&probes)\b|`[^`]*\b(?&probes_of_shell)\b[^`]*`")
 # Compilers and linkers besides nvcc.
-_LINKER = re.compile(rf"{one_of(_WORDS['linkers'])}[)}}]?$")
+_LINKER = _WORDS.compile(r"(?&linkers)[)}]?$")
 _HANDED_ON = re.compile(rb"(?<![\w$(])\w+=(\$[({](\w+)[)}])(?![\w\"'])")
 # nvcc reads options from these variables ("CUDA Compiler Driver NVCC", 13.0); hipcc, when it compiles, from one.
 _NVCC_OPTIONS = one_of(_WORDS["nvcc_options"]).encode()
 _NVCC_READS = re.compile(rb"[ \t]*(?:(?:export|override)[ \t]+)*(?P<name>" + _NVCC_OPTIONS + rb")\b")
 _NVCC_GIVEN = re.compile(rb"(?<![\w$({])(" + _NVCC_OPTIONS + rb")=")
 _HIPCC_READS = "HIPCC_COMPILE_FLAGS_APPEND"
-_CALLED = re.compile(rb"(?:^|[\s;/@])nvcc[ \t]+[-$]")
-_ECHO = re.compile(rb"[ \t]*[@-]*(?:echo|printf)\b")
-_MAKE = re.compile(r"\$[({]MAKE[)}]|g?make")
-_SET_TO_NVCC = re.compile(r"\w+=[\"']?(?:\S*/)?nvcc[\"']?")
+_CALLED = _WORDS.compile(rb"(?:^|[\s;/@])(?&nvcc)[ \t]+[-$]")
+_ECHO = _WORDS.compile(rb"[ \t]*[@-]*(?&writing)\b")
+_MAKE = _WORDS.compile(r"\$[({](?&make_variable)[)}]|(?&makes)")
+_SET_TO_NVCC = _WORDS.compile(r"\w+=[\"']?(?:\S*/)?(?&nvcc)[\"']?")
+_CALLS = _WORDS.compile(rb"\b(?&nvcc)\b|\$\((?&nvcc_in_macros)\)")
 
 
 @dataclass
@@ -84,7 +82,7 @@ def find(source: Makefile, project: Project) -> Iterator[Finding]:
     if not ported and _HIP.search(re.sub(rb"#[^\r\n]*", b"", source.text)):
         return
     if source.errors:
-        if called := re.search(rb"\bnvcc\b|\$\(NVCC\)", source.text):
+        if called := _CALLS.search(source.text):
             message = "calls nvcc, but not in a plain makefile; port it by hand"
             yield Finding(Span(*called.span()), "unread", message, (), Certainty.MANUAL)
         return

@@ -11,14 +11,15 @@ from pathlib import Path
 
 from hipport.core.finding import Certainty
 from hipport.core.tables import load
+from hipport.syntax.build_names import NAMES
 from hipport.syntax.holes import HOLE
 
 #: Asks for the old ABI of the C++ library, which no library for ROCm has.
-OLD_ABI = re.compile(rb"_GLIBCXX_USE_CXX11_ABI=0(?!\w)")
+OLD_ABI = NAMES.compile(rb"(?&abi)=0(?!\w)")
 #: The same through a variable of a shell script or of CMake.
-ABI_BY_VARIABLE = re.compile(rb"_GLIBCXX_USE_CXX11_ABI=\$\{?(\w+)\}?")
+ABI_BY_VARIABLE = NAMES.compile(rb"(?&abi)=\$\{?(\w+)\}?")
 #: CUDA's folders, as scripts name them.
-CUDA_FOLDER = re.compile(r"/(?:usr/local|opt)/cuda(?:[-/0-9]|$)")
+CUDA_FOLDER = NAMES.compile(r"(?&cuda_folders)(?:[-/0-9]|$)")
 _BEGUN = re.compile(r"-[A-Za-z][\w=/.-]*\0[^\0,'\"]*")
 
 _TABLE = Path(__file__).with_suffix(".toml")

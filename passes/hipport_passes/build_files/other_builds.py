@@ -17,10 +17,11 @@ from hipport.core.finding import Certainty, Finding
 from hipport.core.tables import load
 from hipport.engine.pipeline import Pass
 from hipport.program.project import Project
+from hipport.syntax.build_names import NAMES
 from hipport.syntax.unread_builds import OtherBuild
 
 _TABLE = Path(__file__).with_suffix(".toml")
-_ROCM = re.compile(rb"rocm|hipcc|(?<![a-z])hip(?![a-z])", re.IGNORECASE)
+_ROCM = NAMES.compile(rb"(?&rocm)|hipcc|(?<![a-z])(?&hip)(?![a-z])", re.IGNORECASE)
 
 
 def find(source: OtherBuild, project: Project) -> Iterator[Finding]:

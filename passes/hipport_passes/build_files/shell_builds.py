@@ -20,9 +20,10 @@ from pathlib import Path, PurePath
 from hipport.core.edits import Edit, Span
 from hipport.core.finding import Certainty, Finding
 from hipport.core.source import Source
-from hipport.core.tables import load, one_of
+from hipport.core.tables import Words, one_of
 from hipport.engine.pipeline import Pass
 from hipport.program.project import Project
+from hipport.syntax.build_names import NAMES
 from hipport.syntax.notebook import Notebook
 from hipport.syntax.packaging import ToxIni
 from hipport.syntax.python import Python
@@ -35,34 +36,32 @@ from hipport_passes.build_files.nvcc_flags import ABI_BY_VARIABLE, OLD_ABI, tran
 from hipport_passes.packages.asking import Asking
 from hipport_passes.packages.image_environment import of_image
 
-_WORDS = load(Path(__file__).with_suffix(".toml"))["words"]
-_NVCC = re.compile(r"(?:\S*/)?nvcc(?:-[\d.]+)?|\$\{?\w*NVCC\w*\}?", re.IGNORECASE)
-_SMI = re.compile("nvidia-smi")
+_WORDS = Words.read(Path(__file__).with_suffix(".toml"), general=NAMES)
+_NVCC = _WORDS.compile(r"(?:\S*/)?(?&nvcc)(?:-[\d.]+)?|\$\{?\w*(?&nvcc_in_macros)\w*\}?", re.IGNORECASE)
+_SMI = _WORDS.compile("(?&nvidia_smi)")
 _CLOSING = re.compile(rb"^[ \t]*\}|[;\s]\}", re.MULTILINE)
 _SUBSTITUTED = re.compile(rb"(?:\$\([ \t]*|`)([\w-]+)")
 _FUNCTION = re.compile(rb"^[ \t]*(?:function[ \t]+)?([\w-]+)[ \t]*(?:\([ \t]*\))?[ \t\r\n]*\{", re.MULTILINE)
-_ROCM_WORDS = re.compile(
-    rf"{one_of(_WORDS['rocm'])}|(?<![a-z])(?:{one_of(_WORDS['rocm_alone'])}(?![a-z])|amd(?!64|[a-z]))", re.IGNORECASE
-)
-_CUDA_WORDS = re.compile(one_of(_WORDS["cuda"]), re.IGNORECASE)
-_SOURCE = re.compile(r".*\.(?:cu|cuh)")
+_ROCM_WORDS = _WORDS.compile(r"(?&rocm)|(?<![a-z])(?:(?&rocm_alone)(?![a-z])|(?&amd)(?!64|[a-z]))", re.IGNORECASE)
+_CUDA_WORDS = _WORDS.compile(r"(?&cuda)", re.IGNORECASE)
+_SOURCE = _WORDS.compile(r".*\.(?&cuda_suffixes)")
 # The arguments of these are printed or searched for; they are not flags.
 _PRINTS = frozenset({"echo", "printf", "grep", "egrep", "awk", "log", "info", "warn", "die"})
 # The pattern excludes nvcc itself and folders that lie elsewhere in ROCm (stubs, targets, compat).
 _FOLDER = re.compile(
     rb"/usr/local/cuda(?:-[\d.]+\d)?(?:(?P<lib>/lib64)(?!/)|(?=/bin(?!/)|/include|/lib(?!\w|/)|/?(?:[\s:\"']|$)))"
 )
-_PYTHON = re.compile(r"(?:.*/)?python[\d.]*|\$\{?PYTHON\w*\}?|\{sys\.executable\}")
+_PYTHON = _WORDS.compile(r"(?:.*/)?(?&pythons)[\d.]*|\$\{?(?&python_variables)\w*\}?|\{(?&interpreters)\}")
 # A quick test whether Python code can have a finding.
-_ASKS = re.compile(one_of(_WORDS["python"]))
+_ASKS = _WORDS.compile(r"(?&python)")
 _VARIABLE = re.compile(r"\$\{?(\w+)\}?")
 _WHOLE = re.compile(r"\$\{?(\w+)(?:\[[@*]\])?\}?")
 _DECLARES = frozenset(("declare", "local", "readonly", "typeset", "export"))
 # nvcc reads options from these ("CUDA Compiler Driver NVCC", 13.0).
-_NVCC_OPTIONS = re.compile(one_of(_WORDS["nvcc_options"]))
-_NVIDIA_SMI = re.compile(r"(?:.*/)?nvidia-smi")
+_NVCC_OPTIONS = _WORDS.compile(r"(?&nvcc_options)")
+_NVIDIA_SMI = _WORDS.compile(r"(?:.*/)?(?&nvidia_smi)")
 # The host's compilers, and tests for a tool or a folder of NVIDIA's.
-_HOSTS = re.compile(rf"(?:.*/)?{one_of(_WORDS['host_compilers'])}(?:-[\d.]+)?|\$\{{?(?:CXX|CC)\}}?")
+_HOSTS = _WORDS.compile(r"(?:.*/)?(?&host_compilers)(?:-[\d.]+)?|\$\{?(?&compiler_variables)\}?")
 _LOOKS, _TOOLS, _FOLDERS = (one_of(_WORDS[each]).encode() for each in ("looks", "tools", "folders"))
 _LOOKED_FOR = re.compile(
     rb"(?P<not>![ \t]*)?(?:\[\[?[ \t]+(?:-x[ \t]+)?\"?\$\()?[ \t]*\b(?:command[ \t]+-v|" + _LOOKS + rb")[ \t]+"
@@ -71,7 +70,7 @@ _LOOKED_FOR = re.compile(
     rb"[\"']?\$\{?(?P<variable>" + _FOLDERS + rb")\b"
 )
 _IF_OR_FI = re.compile(rb"(?:^|[;\s])(if|fi)\b")
-_STOPS = re.compile(rf"\b{one_of(_WORDS['stops'])}\b|\breturn[ \t]+[1-9]".encode())
+_STOPS = _WORDS.compile(rb"\b(?&stops)\b|\breturn[ \t]+[1-9]")
 _INSTEAD = {
     "nvcc": "hipcc is the compiler there",
     "nvidia-smi": "rocm-smi and amd-smi report the GPUs there",
@@ -79,24 +78,22 @@ _INSTEAD = {
     "CUDA_PATH": "ROCm's counterpart is ROCM_PATH, by default /opt/rocm",
     "CUDA_ROOT": "ROCm's counterpart is ROCM_PATH, by default /opt/rocm",
 }
-_ARCHS = re.compile(rf"\$\{{?\w*{one_of(_WORDS['archs'])}\w*\}}?", re.IGNORECASE)
-_NVIDIA_CONTAINER = re.compile(rf"--gpus(?:=|$)|--runtime=nvidia\b|{one_of(_WORDS['container'])}")
+_ARCHS = _WORDS.compile(r"\$\{?\w*(?&archs)\w*\}?", re.IGNORECASE)
+_NVIDIA_CONTAINER = _WORDS.compile(r"--gpus(?:=|$)|(?&runtimes)\b|(?&container)")
 # Package managers of Linux distributions.
 _INSTALLERS = frozenset(("apt", "apt-get", "aptitude", "yum", "dnf", "microdnf", "tdnf", "zypper"))
 # NVIDIA's module names on clusters; NVIDIA's installers and their addresses.
-_MODULE = re.compile(rf"(?i)(?:.*/)?{one_of(_WORDS['modules'])}(?:[-/_.]*\d[\w./-]*)?")
-_INSTALLER = re.compile(rf"(?:^|/)cuda_[\d.]+_[\w.]*\.run$|{one_of(_WORDS['addresses'])}|cuda-keyring_[\w.-]+\.deb$")
+_MODULE = _WORDS.compile(r"(?i)(?:.*/)?(?&modules)(?:[-/_.]*\d[\w./-]*)?")
+_INSTALLER = _WORDS.compile(r"(?:^|/)(?&installers)[\d.]+_[\w.]*\.run$|(?&addresses)|(?&keyrings)[\w.-]+\.deb$")
 #: NVIDIA's compiler, libraries and drivers in Debian's and NVIDIA's repositories.
 _DEBIAN = re.compile(one_of(_WORDS["debian"], r"[\w.-]*") + "(?:[=:].*)?")
 #: Magics of notebook extensions that pass a cell to nvcc: nvcc4jupyter's, old and new.
 _CELLS = frozenset({"cu", "cuda", "cuda_run", "cuda_group_save", "cuda_group_run", "nvcc", "nvcc_plugin"})
 # Names of files that hipport ports, and words in such files that are for CUDA only.
-_READ = re.compile(
-    rf"(?:.*/)?(?:.+\.{one_of(_WORDS['suffixes'])}|{one_of(_WORDS['files'])}|[\w-]*requirements[\w-]*\.txt)"
-)
-_WRITTEN = re.compile(
-    rf"{one_of(_WORDS['written'])}|\b{one_of(_WORDS['written_alone'])}\b|\b{one_of(_WORDS['images'])}:"
-    r"|\bcu1[12]\d\b|LANGUAGES[^\n)]*CUDA|version\.cuda\b".encode()
+_READ = _WORDS.compile(r"(?:.*/)?(?:.+\.(?&suffixes)|(?&files)|[\w-]*(?&requirements)[\w-]*\.txt)")
+_WRITTEN = _WORDS.compile(
+    rb"(?&written)|\b(?&written_alone)\b|\b(?&images):"
+    rb"|\bcu1[12]\d\b|LANGUAGES[^\n)]*(?&cuda_in_macros)|(?&cuda_release)\b"
 )
 
 

@@ -8,22 +8,24 @@ nvcc this is redundant. With HIP it does not compile: HIP's `threadIdx` has a ty
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
+from pathlib import Path
 
 from hipport.core.edits import Edit, Span
 from hipport.core.finding import Finding
+from hipport.core.tables import Words
 from hipport.engine.pipeline import Pass
 from hipport.program.project import Project
 from hipport.syntax.cpp import Cpp, within
-from hipport.syntax.cuda_names import VARIABLE
+from hipport.syntax.cuda_names import NAMES, VARIABLE
 
-_VARIABLE = re.compile(
-    rb"\bextern\s+(?:(?:const|__device__|__device_builtin__)\s+)*(?:uint3|dim3|int)\s+(?:(?:const|__device_builtin__)\s+)?"
-    rb"(?:" + VARIABLE + rb"|warpSize)\s*;"
+_WORDS = Words.read(Path(__file__).with_name("compatibility_words.toml"), general=NAMES)
+_VARIABLE = _WORDS.compile(
+    rb"\bextern\s+(?:(?:const|(?&declaring))\s+)*(?:(?&of_variables)|int)\s+(?:(?:const|(?&device_builtin))\s+)?"
+    rb"(?:" + VARIABLE + rb"|(?&warp_size))\s*;"
 )
-_FUNCTION = re.compile(
-    rb"\bextern\s+(?:[\w*]+\s+)*?__device_builtin__\s+(?:[\w*]+\s+)*\**\s*\w+\s*\([^(){};]*\)\s*(?:throw\s*\(\s*\)\s*)?;"
+_FUNCTION = _WORDS.compile(
+    rb"\bextern\s+(?:[\w*]+\s+)*?(?&device_builtin)\s+(?:[\w*]+\s+)*\**\s*\w+\s*\([^(){};]*\)\s*(?:throw\s*\(\s*\)\s*)?;"
 )
 
 

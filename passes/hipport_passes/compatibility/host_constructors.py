@@ -13,24 +13,27 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
 from hipport.core.edits import Edit, Span
 from hipport.core.finding import Certainty, Finding
+from hipport.core.tables import Words
 from hipport.engine.pipeline import Pass
 from hipport.program.project import Project
 from hipport.syntax.cpp import Cpp
-from hipport.syntax.cuda_names import VARIABLE
+from hipport.syntax.cuda_names import NAMES, VARIABLE
 
-_SUMS = re.compile(rb"\bDeviceSegmentedReduce\s*::\s*Sum\s*\((?P<arguments>[^;{}]*)\)\s*[;,)]")
+_WORDS = Words.read(Path(__file__).with_name("compatibility_words.toml"), general=NAMES)
+_SUMS = _WORDS.compile(rb"\b(?&segmented)\s*::\s*(?&sum)\s*\((?P<arguments>[^;{}]*)\)\s*[;,)]")
 _NAME = re.compile(rb"[A-Za-z_]\w*")
 _CONSTRUCTOR = re.compile(
     rb"(?P<attributes>(?:\b(?:inline|constexpr|explicit|__\w+__)\s+)+)(?:\w+\s*::\s*)*?(?:(?P<outer>\w+)\s*::\s*)?"
     rb"(?P<name>[A-Za-z_]\w*)\s*\(\s*(?:void\s*)?\)\s*(?=[;{:]|noexcept\b|=\s*default\b)"
 )
-_DEVICE = re.compile(rb"\b__device__\b")
+_DEVICE = _WORDS.compile(rb"\b(?&device)\b")
 # Initializers of members, `x(0), y{1}`; in a call, another name precedes the parenthesis.
 _GIVEN = re.compile(rb"[:,]\s*\w+\s*[({]")
-_CALL_OR_THREAD = re.compile(rb"\w\s*\(|\b(?:asm|__\w+|warpSize|" + VARIABLE + rb")\b")
+_CALL_OR_THREAD = _WORDS.compile(rb"\w\s*\(|\b(?:asm|__\w+|(?&warp_size)|" + VARIABLE + rb")\b")
 
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:

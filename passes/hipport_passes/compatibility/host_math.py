@@ -16,24 +16,27 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
 from hipport.analysis.functions import DEVICE, HOST
 from hipport.analysis.library_names import LibraryNames
 from hipport.core.edits import Edit, Span
 from hipport.core.finding import Finding
-from hipport.core.tables import one_of
+from hipport.core.tables import Words
 from hipport.engine.pipeline import Pass
 from hipport.program.own_headers import include, line_of, with_included_headers
 from hipport.program.project import Project
 from hipport.syntax.cpp import Cpp
 from hipport.syntax.cuda import Cuda
+from hipport.syntax.cuda_names import NAMES
 from hipport.syntax.declarations import heads
 from hipport_passes.names.pytorch_headers import includes_pytorch
 
+_WORDS = Words.read(Path(__file__).with_name("compatibility_words.toml"), general=NAMES)
 # torch/utils/hipify/cuda_to_hip_mappings.py of PyTorch 2.13, MATH_TRANSPILATIONS; only if a parenthesis follows
 # directly.
-_RENAMED = ("max", "min", "ceil", "floor", "exp", "log", "pow", "fabs", "fmod", "remainder", "frexp")
-_CALL = re.compile(rb"(?<![\w:])(?:::)?std::" + one_of(_RENAMED).encode() + rb"(?=\()")
+_RENAMED = tuple(_WORDS["renamed"].split())
+_CALL = _WORDS.compile(rb"(?<![\w:])(?:::)?(?&std)::(?&renamed)(?=\()")
 _BEHIND = re.compile(rb"\s*\(")
 _MIN_MAX = LibraryNames(frozenset((b"min", b"max")), _BEHIND)
 # From crt/math_functions.h of CUDA 13.0: functions for the host that HIP lacks, and C's library before C23.
@@ -50,7 +53,7 @@ _CLASSES = LibraryNames(
     frozenset(b"isnan isinf isfinite isnormal signbit fpclassify isgreater isless islessgreater isunordered".split()),
     _BEHIND,
 )
-_STD = re.compile(rb"using(?<!\wusing)\s+(?:namespace\s+std\b|std\s*::\s*is\w+)")
+_STD = _WORDS.compile(rb"using(?<!\wusing)\s+(?:namespace\s+(?&std)\b|(?&std)\s*::\s*is\w+)")
 
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:

@@ -23,23 +23,24 @@ from hipport.core.tables import load
 from hipport.engine.pipeline import Pass
 from hipport.program.project import Project
 from hipport.syntax.cpp import Cpp
+from hipport.syntax.cuda_names import NAMES
 
-_CAST = re.compile(
-    rb"\(\s*(?:const\s+)?void\s*(?:const\s*)?\*\s*(?:const\s*)?\)|(?:reinterpret|static)_cast\b|(?:nullptr|NULL|0)\s*$"
+_CAST = NAMES.compile(
+    rb"\(\s*(?:const\s+)?void\s*(?:const\s*)?\*\s*(?:const\s*)?\)|(?&casts)\b|(?:nullptr|(?&null)|0)\s*$"
 )
 _NAME = re.compile(rb"&?\s*(?:::\s*)?[A-Za-z_]\w*(?:\s*::\s*(?:template\s+)?[A-Za-z_]\w*)*\s*")
-_VOID = re.compile(rb"\(\s*void\s*\*\s*\*\s*\)|(?:reinterpret|static)_cast\b")
+_VOID = NAMES.compile(rb"\(\s*void\s*\*\s*\*\s*\)|(?&casts)\b")
 # ONLY_FOR_HIP((void *)) kernel: a macro of the program that contains the cast.
 _MACRO_CASTS = re.compile(rb"\w+\s*\(\s*\(\s*(?:const\s+)?void\s*(?:const\s*)?\*\s*\)\s*\)\s*&?\s*[A-Za-z_]")
 _PLACE = re.compile(rb"&?\s*[A-Za-z_]\w*(?:\s*(?:\.|->|::)\s*\w+|\s*\[[^\[\]]*\])*")
 # cudaLaunchKernel<void(int*)>(kernel, …)
 _TYPED = re.compile(rb"\s*<(?!<)[^;{}]*>\s*\(")
 # const T *p, T const *p, and pointers to such.
-_CONST_POINTER = (
+_CONST_POINTER = NAMES.composed(
     rb"(?:\bconst\s+(?:struct\s+)?[\w:]+(?:\s*<[^<>;(){}]*>)?|[\w:>]\s+const)"
-    rb"\s*\*(?:\s*(?:\*|const\b|__restrict__\b))*\s*%s\b"
+    rb"\s*\*(?:\s*(?:\*|const\b|(?&restrict)\b))*\s*%s\b"
 )
-_HELD = re.compile(rb"(?P<of>.*[^\s])\s*\.\s*(?P<what>c_str|data)\s*\(\s*\)", re.DOTALL)
+_HELD = NAMES.compile(rb"(?P<of>.*[^\s])\s*\.\s*(?P<what>(?&texts))\s*\(\s*\)", re.DOTALL)
 _CONST_CONTAINER = rb"\bconst\s+[\w:]+(?:\s*<[\w:\s,*]*(?:<[\w:\s,*]*>)?[\w:\s,*]*>)?\s*&?\s*%s\b"
 _SYMBOL = re.compile(rb"(?:::\s*)?[A-Za-z_]\w*(?:\s*::\s*[A-Za-z_]\w*)*")
 

@@ -11,17 +11,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
 from hipport.core.edits import Edit, Span
 from hipport.core.finding import Finding
+from hipport.core.tables import Words
 from hipport.engine.pipeline import Pass
 from hipport.program.project import Project
 from hipport.syntax.cpp import Cpp
 
 _STRING = re.compile(rb"\"[^\"\r\n]*\"(?P<name>[A-Za-z]\w*)?")
 _DEFINE = re.compile(rb"#[ \t]*define[ \t]+(?P<name>\w+)(?:\((?P<parameters>[^()]*)\))?")
+_WORDS = Words.read(Path(__file__).with_name("compatibility_words.toml"))
 # <cinttypes>: PRId64, SCNuPTR, PRIXLEAST32 and the like.
-_OF_INTTYPES = re.compile(rb"(?:PRI[diouxX]|SCN[dioux])(?:(?:LEAST|FAST)?(?:8|16|32|64)|MAX|PTR)")
+_OF_INTTYPES = _WORDS.compile(
+    rb"(?:(?&printing)[diouxX]|(?&scanning)[dioux])(?:(?&of_least)?(?:8|16|32|64)|(?&of_kinds))"
+)
 
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:

@@ -12,24 +12,27 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
 from hipport.analysis.library_names import LibraryNames
 from hipport.core.edits import Edit
 from hipport.core.finding import Finding
+from hipport.core.tables import Words
 from hipport.engine.pipeline import Pass
 from hipport.program.own_headers import include, with_included_headers
 from hipport.program.project import Project
 from hipport.syntax.cpp import Cpp
+from hipport.syntax.cuda_names import NAMES
 
 _NAMES = LibraryNames(frozenset((b"cudaMemPrefetchAsync", b"cudaMemAdvise", b"cudaMemLocationTypeHost")))
 # The index of the location among the arguments, and the function that passes it on.
 _CALLS = {b"cudaMemPrefetchAsync": (2, b"hipport::prefetch"), b"cudaMemAdvise": (3, b"hipport::advise")}
 _CALL = re.compile(rb"\s*\(")
-_PLACE = re.compile(rb"\s*(?:(?:struct\s+)?cudaMemLocation\b\s*[({]|\{)")
+_WORDS = Words.read(Path(__file__).with_name("compatibility_words.toml"), general=NAMES)
+_PLACE = _WORDS.compile(rb"\s*(?:(?:struct\s+)?(?&location)\b\s*[({]|\{)")
 # Also HIP's names: other files may have been ported before.
-_OTHERWISE = re.compile(
-    rb"(?:cuda|hip)MemPool\w+|(?:cuda|hip)MemAccessDesc|(?:cu(?:da)?|hip)MemSetAccess|(?:cu|hip)MemCreate"
-    rb"|(?:CUm|hipM)emAllocationProp\w*"
+_OTHERWISE = _WORDS.compile(
+    rb"(?&platforms)(?&pools)\w+|(?&platforms)(?&access)|(?&sets_access)|(?&creates)|(?&properties)\w*"
 )
 _NAME = re.compile(rb"\s*([A-Za-z_]\w*)\s*(?:\[[^\[\]]*\])?\s*")
 

@@ -13,32 +13,37 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
 from hipport.analysis.library_names import LibraryNames
 from hipport.core.finding import Finding
+from hipport.core.tables import Words
 from hipport.engine.pipeline import Pass
 from hipport.program.own_headers import include, with_included_headers
 from hipport.program.project import Project
 from hipport.syntax.cpp import Cpp
 from hipport.syntax.cuda import Cuda
-from hipport.syntax.cuda_names import ON_DEVICE, VARIABLE
+from hipport.syntax.cuda_names import NAMES, ON_DEVICE, VARIABLE
 from hipport.syntax.declarations import heads
 from hipport.syntax.declarators import begins, declarators
 
 _MIN_MAX = LibraryNames(frozenset((b"min", b"max")), re.compile(rb"\s*\("))
 _ON_DEVICE = re.compile(ON_DEVICE)
-_TYPE = (
+_WORDS = Words.read(Path(__file__).with_name("compatibility_words.toml"), general=NAMES)
+_TYPE = _WORDS.composed(
     rb"(?:bool|unsigned(?:\s+(?:int|long\s+long|long)(?:\s+int)?)?|(?:(?:un)?signed\s+)?(?:char|short)(?:\s+int)?|"
-    rb"(?:std\s*::\s*)?(?:size_t|uint(?:8|16|32|64)_t|int(?:8|16)_t)|"
-    rb"uint[1-4]?|ulong[1-4]?|ulonglong[1-4]|u?char[1-4]|u?short[1-4]|uchar|ushort|"
+    rb"(?:(?&std)\s*::\s*)?(?:(?&size_type)|(?&uint)(?:8|16|32|64)_t|int(?:8|16)_t)|"
+    rb"(?&vectors)[1-4]?|(?&vectors_alone)[1-4]|u?char[1-4]|u?short[1-4]|(?&unsigned_alone)|"
     rb"u(?:int)?(?:8|16|32|64)|U?INT(?:8|16|32|64))\b"
 )
-_DECLARED = re.compile(rb"\b(?P<type>" + _TYPE + rb")\s*(?:const\s*|__restrict__\s*|[*&]\s*)*(?P<name>[A-Za-z_]\w*)")
+_DECLARED = _WORDS.compile(
+    rb"\b(?P<type>" + _TYPE + rb")\s*(?:const\s*|(?&restrict)\s*|[*&]\s*)*(?P<name>[A-Za-z_]\w*)"
+)
 _NAMED = re.compile(rb"\btypedef\s+" + _TYPE + rb"\s+(\w+)\s*;|\busing\s+(\w+)\s*=\s*" + _TYPE + rb"\s*;")
 # Indices and sizes of launches, literals, casts, functions that count bytes, and ballots.
-_UNSIGNED = re.compile(
+_UNSIGNED = _WORDS.compile(
     rb"\b" + VARIABLE + rb"\b|\b(?:0[xX][0-9a-fA-F]+|\d+)(?:[uU][lL]*|[lL]+[uU])\b|\bsizeof\b|"
-    rb"\b__(?:ballot|activemask|brev)\w*\s*\(|\b" + _TYPE + rb"|\.(?:size|length|thread_rank|num_threads)\s*\("
+    rb"\b__(?&of_warps)\w*\s*\(|\b" + _TYPE + rb"|\.(?&counting)\s*\("
 )
 _TEMPLATE = re.compile(rb"\btemplate\s*<([^(){};]*?)>\s*(?=[A-Za-z_])")
 _TYPE_NAME = re.compile(rb"\b(?:typename|class)\s+([A-Za-z_]\w*)")
@@ -107,10 +112,10 @@ def _of_templates(source: Cpp) -> frozenset[tuple[bytes, bytes]]:
     types = {name for match in _TEMPLATE.finditer(source.code) for name in _TYPE_NAME.findall(match[1])}
     if not types:
         return frozenset()
-    declared = re.compile(
+    declared = _WORDS.compile(
         rb"\b("
         + b"|".join(map(re.escape, sorted(types)))
-        + rb")\s*(?:const\s*|__restrict__\s*|[*&]\s*)*\b([A-Za-z_]\w*)"
+        + rb")\s*(?:const\s*|(?&restrict)\s*|[*&]\s*)*\b([A-Za-z_]\w*)"
     )
     found: set[tuple[bytes, bytes]] = set()
     for match in declared.finditer(source.code):

@@ -19,6 +19,7 @@ from hipport.core.finding import Finding
 from hipport.engine.pipeline import Pass
 from hipport.program.project import Project
 from hipport.syntax.cpp import Cpp
+from hipport.syntax.cuda_names import NAMES
 from hipport.syntax.declarators import behind
 
 _PRAGMA = b'#pragma clang diagnostic ignored "-Wc++11-narrowing"'
@@ -53,14 +54,14 @@ _TYPES = {
     **{b"int%d_t" % bits: _Number(bits) for bits in (8, 16, 32, 64)},
     **{b"uint%d_t" % bits: _Number(bits, False) for bits in (8, 16, 32, 64)},
 }
-_WORD = (
-    rb"(?:unsigned|signed|bool|char|short|int|long|float|double|uint|uchar|ushort|(?:std::)?s?size_t|(?:std::)?ptrdiff_t"
-    rb"|(?:std::)?u?int(?:8|16|32|64)_t)"
+_WORD = NAMES.composed(
+    rb"(?:unsigned|signed|bool|char|short|int|long|float|double|(?&unsigned_words)|(?:(?&std)::)?(?&sizes)|(?:(?&std)::)?(?&ptrdiff)"
+    rb"|(?:(?&std)::)?u?int(?:8|16|32|64)_t)"
 )
 _TYPE = rb"(?P<type>" + _WORD + rb"(?:\s+" + _WORD + rb")*)"
 # `dim3 g{`, `dim3{`, `float f = {`, `int a[] = {`, `std::vector<float> v{`, `Params p = {`
-_LIST = re.compile(
-    rb"(?<![\w:.>])(?:const\s+|static\s+)*(?:(?:std\s*::\s*)?(?:vector|array|initializer_list)\s*<\s*"
+_LIST = NAMES.compile(
+    rb"(?<![\w:.>])(?:const\s+|static\s+)*(?:(?:(?&std)\s*::\s*)?(?&lists)\s*<\s*"
     rb"(?P<element>" + _WORD + rb"(?:\s+" + _WORD + rb")*)\s*(?:,[^<>;{}]*)?>|" + _TYPE + rb"|(?P<class>[A-Za-z_]\w*))"
     rb"(?:\s+(?P<name>[A-Za-z_]\w*)(?P<array>\s*\[[^\]{};]*\])?\s*=?)?\s*\Z"
 )  # fmt: skip
@@ -71,17 +72,18 @@ _HEAD = 200
 _NOT_CLASSES = frozenset(
     b"struct class union enum namespace else do try return new const static auto extern typename const_cast".split()
 )
-_STRUCT = re.compile(
-    rb"struct(?<!\wstruct)\s+(?:__align__\s*\(\s*\d+\s*\)\s*|alignas\s*\(\s*\d+\s*\)\s*)?(\w+)\s*\{([^{}()]*)\}"
+_VECTOR = NAMES.compile(rb"\b(?&vector)\s*<\s*([\w\s:]+?)\s*>\s*$")
+_STRUCT = NAMES.compile(
+    rb"struct(?<!\wstruct)\s+(?:(?&align)\s*\(\s*\d+\s*\)\s*|alignas\s*\(\s*\d+\s*\)\s*)?(\w+)\s*\{([^{}()]*)\}"
 )
 _FIELD = re.compile(rb"\s*(?:const\s+)?" + _TYPE + rb"\s+(?P<names>\w+(?:\s*,\s*\w+)*)\s*")
 _NAME = re.compile(rb"[A-Za-z_.]")  # Otherwise it is an integer.
 _PART = re.compile(rb"[()\[\]{},;]")
 _TEMPLATE = re.compile(rb"\btemplate\s*<[^;{}()]*$")
 # The text before the declared name: `const float* __restrict__`, `std::vector<int>`, `unsigned long&`.
-_BEFORE = re.compile(
+_BEFORE = NAMES.compile(
     rb"(?<![\w:.>])(?P<words>[A-Za-z_][\w:]*(?:\s*<[^;{}()<>]*>)?(?:\s+[A-Za-z_][\w:]*(?:\s*<[^;{}()<>]*>)?)*)"
-    rb"(?P<sign>[\s*&]+)(?:__restrict__\s+)?$"
+    rb"(?P<sign>[\s*&]+)(?:(?&restrict)\s+)?$"
 )
 _QUALIFIERS = frozenset(b"const constexpr static inline volatile register __restrict__ __shared__ extern".split())
 _NO_TYPES = frozenset(b"return else case goto throw delete new using namespace typename and or not operator".split())
@@ -396,7 +398,7 @@ class _Expression:
         sign = b"".join(declared["sign"].split())
         constant = False
         if element:
-            vector = re.search(rb"\bvector\s*<\s*([\w\s:]+?)\s*>\s*$", declared["words"])
+            vector = _VECTOR.search(declared["words"])
             if vector:
                 return _number(vector[1]), False
             if sign not in (b"*", b"*__restrict__") and last["behind"] != b"[":

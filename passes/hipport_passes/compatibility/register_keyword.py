@@ -15,9 +15,10 @@ from hipport.core.finding import Finding
 from hipport.engine.pipeline import Pass
 from hipport.program.project import Project
 from hipport.syntax.cpp import Cpp, within
+from hipport.syntax.cuda_names import NAMES
 
 _DECLARED = re.compile(rb"[ \t\r\n]+[A-Za-z_:]")
-_NAMED = re.compile(rb"[^;{}=]*\b(?:asm|__asm__|__asm)\s*\(")
+_NAMED = NAMES.compile(rb"[^;{}=]*\b(?&asm)\s*\(")
 
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:

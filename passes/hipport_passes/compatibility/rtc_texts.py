@@ -19,6 +19,7 @@ from hipport.core.finding import Finding
 from hipport.engine.pipeline import Pass
 from hipport.program.project import Project
 from hipport.syntax.cpp import Cpp
+from hipport.syntax.cuda_names import NAMES
 from hipport.syntax.declarators import types_behind
 
 #: The indices of arguments that are lists of strings.
@@ -26,7 +27,9 @@ _LISTS = {b"nvrtcCompileProgram": (2,), b"nvrtcCreateProgram": (4, 5)}
 _NAMES = LibraryNames(frozenset(_LISTS))
 _CALL = re.compile(rb"\s*\(")
 # `options`, `options.data()`, `&options[0]`
-_LIST = re.compile(rb"(?P<first>&\s*)?(?P<name>[A-Za-z_]\w*)(?(first)\s*\[\s*0\s*\]|(?P<data>\s*\.\s*data\s*\(\s*\))?)")
+_LIST = NAMES.compile(
+    rb"(?P<first>&\s*)?(?P<name>[A-Za-z_]\w*)(?(first)\s*\[\s*0\s*\]|(?P<data>\s*\.\s*(?&data)\s*\(\s*\))?)"
+)
 _TEXT = rb"(?:char\s+const|const\s+char|char)\s*\*\s*(?:const\b\s*)?"
 
 

@@ -10,19 +10,21 @@ component includes PyTorch's headers. The other functions of hipify's list are a
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
-from pathlib import PurePath
+from pathlib import Path, PurePath
 
 from hipport.core.edits import Edit, Span
 from hipport.core.finding import Finding
 from hipport.core.source import Source
+from hipport.core.tables import Words
 from hipport.engine.pipeline import Pass
 from hipport.program.project import Project
 from hipport.syntax.cpp import Cpp
+from hipport.syntax.cuda_names import NAMES
 from hipport_passes.names.pytorch_headers import includes_pytorch
 
-_CALL = re.compile(rb"(?<![\w:])std::(?:min|max)(?=\()")
+_WORDS = Words.read(Path(__file__).with_name("compatibility_words.toml"), general=NAMES)
+_CALL = _WORDS.compile(rb"(?<![\w:])(?&std)::(?&minima)(?=\()")
 
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:

@@ -15,29 +15,29 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
 from hipport.analysis.functions import DEVICE, HOST
 from hipport.core.edits import Edit, Span
 from hipport.core.finding import Certainty, Finding
+from hipport.core.tables import Words
 from hipport.engine.pipeline import Pass
 from hipport.program.own_headers import include, with_included_headers
 from hipport.program.project import Project
 from hipport.syntax.cpp import Cpp, word_before
+from hipport.syntax.cuda_names import NAMES
 from hipport.syntax.declarations import heads
 
+_WORDS = Words.read(Path(__file__).with_name("compatibility_words.toml"), general=NAMES)
 # The concepts of <concepts> that clang 21 with libstdc++ evaluates to false in device code although the types satisfy
 # them, tried one by one; and the concepts based on them.
-_CONCEPTS = (
-    b"convertible_to common_reference_with common_with assignable_from move_constructible copy_constructible movable "
-    b"copyable semiregular regular equality_comparable equality_comparable_with totally_ordered totally_ordered_with "
-    b"predicate relation equivalence_relation strict_weak_order"
-).split()
-_NAMES = re.compile(rb"declval|" + b"|".join(_CONCEPTS))
-_STD = re.compile(rb"(?:::\s*)?\bstd\s*::\s*$")
-_USING_STD = re.compile(rb"\busing\s+namespace\s+std\s*;")
+_CONCEPTS = _WORDS["concepts"].encode().split()
+_NAMES = _WORDS.compile(rb"(?&declares)|(?&concepts)")
+_STD = _WORDS.compile(rb"(?:::\s*)?\b(?&std)\s*::\s*$")
+_USING_STD = _WORDS.compile(rb"\busing\s+namespace\s+(?&std)\s*;")
 _MACRO = re.compile(rb"#[ \t]*define[ \t]+(\w+)(?:\([^()]*\))?[ \t]+([^\n]*)")
 # Code that clang checks where it is used: a concept, a requirement, the alias template of `using A = …`.
-_ASKED = re.compile(rb"\bconcept\b|\brequires\b")
+_ASKED = _WORDS.compile(rb"\b(?&asked)\b")
 _ALIAS = re.compile(rb"\btemplate\b.*\busing\s+\w+\s*=", re.DOTALL)
 # Unevaluated operands, and calls in them that are not calls of members.
 _OPERAND = re.compile(rb"\b(?:decltype|sizeof|alignof|noexcept)\s*\(")

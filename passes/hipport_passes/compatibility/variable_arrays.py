@@ -19,7 +19,7 @@ from hipport.core.finding import Certainty, Finding
 from hipport.engine.pipeline import Pass
 from hipport.program.project import Project
 from hipport.syntax.cpp import Cpp
-from hipport.syntax.cuda_names import ON_DEVICE
+from hipport.syntax.cuda_names import NAMES, ON_DEVICE
 from hipport.syntax.declarations import declarations, opened_before
 
 _ARRAY = re.compile(
@@ -35,11 +35,11 @@ _LATER = re.compile(rb"(?P<stars>[\s*]*)(?P<name>[A-Za-z_]\w*)\s*(?P<sizes>(?:\s
 _INITIALIZED = re.compile(rb"\]\s*(?:=\s*)?[{\"]")
 #: The longest text of a declaration before its initializer.
 _LONGEST = 1000
-_NUMBER = re.compile(
-    rb"(?:unsigned|signed|bool|char|short|int|long|float|double|(?:std\s*::\s*)?(?:s?size_t|ptrdiff_t|u?int(?:8|16|32|64)_t)"
+_NUMBER = NAMES.compile(
+    rb"(?:unsigned|signed|bool|char|short|int|long|float|double|(?:(?&std)\s*::\s*)?(?:(?&sizes)|(?&ptrdiff)|u?int(?:8|16|32|64)_t)"
     rb"|\s)+|[^*]*\*[\s*]*"
 )
-_ZERO = re.compile(rb"[\s{}]*(?:0|0x0|0?\.0*f?|0\.0*f?|NULL|nullptr|false)?[\s{},]*")
+_ZERO = NAMES.compile(rb"[\s{}]*(?:0|0x0|0?\.0*f?|0\.0*f?|(?&null)|nullptr|false)?[\s{},]*")
 _NO_TYPE = re.compile(rb"\b(?:return|else|case|goto|new|delete|using|typedef|static|constexpr|extern|auto)\b")
 _NAME = re.compile(rb"(?<![\w.:>])[A-Za-z_]\w*(?!\s*(?:[(<\w]|::))")
 _CONSTANT = re.compile(rb"\b(?:const|constexpr|enum|static|define)\b")

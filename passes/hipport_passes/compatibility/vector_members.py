@@ -20,9 +20,10 @@ from hipport.program.own_headers import include, with_included_headers
 from hipport.program.project import Project
 from hipport.syntax.cpp import Cpp
 from hipport.syntax.cuda import Cuda
+from hipport.syntax.cuda_names import NAMES
 
-_TYPE = rb"(?:u?(?:char|short|int|long|longlong)|float|double)"
-_VECTOR = re.compile(rb"(?:make_)?" + _TYPE + rb"[2-4]")
+_TYPE = NAMES.composed(rb"(?:u?(?:char|short|int|long|(?&long_long))|float|double)")
+_VECTOR = NAMES.compile(rb"(?&make)?" + _TYPE + rb"[2-4]")
 _BOUND = re.compile(rb"auto(?<!\wauto)\s*(?:const\s*)?&{0,2}\s*\[\s*\w+(?:\s*,\s*\w+){1,3}\s*\]\s*[=({:]")
 _NAMED = re.compile(rb"(?<!\w)" + _TYPE + rb"(?P<size>[1-4])(?:\s+\w+)?\s*=?\s*(?P<brace>\{)\s*(?=\.\s*[xyzw]\s*[={])")
 _LIST = re.compile(rb"\{\s*\.\s*[xyzw]\s*[={]")

@@ -24,21 +24,24 @@ from hipport.core.finding import Certainty, Finding
 from hipport.engine.pipeline import Pass
 from hipport.program.project import Project
 from hipport.syntax.cpp import Cpp, within
+from hipport.syntax.cuda_names import NAMES
 from hipport.syntax.declarations import declarations, member_or_qualified
 from hipport.syntax.left_out import opened, seen_again
 from hipport.syntax.own_guards import MARK
 
-_VARIABLES = (b"threadIdx", b"blockIdx", b"blockDim", b"gridDim")
-_WHOLE = re.compile(rb"\b(?P<name>" + b"|".join(_VARIABLES) + rb")\b(?!\s*(?:\.|->))")
+_VARIABLES = tuple(NAMES["variables"].encode().split())
+_WHOLE = NAMES.compile(rb"\b(?P<name>(?&variables))\b(?!\s*(?:\.|->))")
 # A dim3 may be made from a built-in variable: HIP has that conversion.
-_DIM3_BEFORE = re.compile(rb"\bdim3\s*(?:\(|\{|(?:const\s+)?&?\s*\w+\s*(?:=|\(|\{))\s*$")
-_UINT3_BEFORE = re.compile(rb"\buint3\s*(?:\(|\{|(?:const\s+)?\w+\s*(?:=|\(|\{))\s*$")
+_DIM3_BEFORE = NAMES.compile(rb"\b(?&dim3)\s*(?:\(|\{|(?:const\s+)?&?\s*\w+\s*(?:=|\(|\{))\s*$")
+_UINT3_BEFORE = NAMES.compile(rb"\b(?&uint3)\s*(?:\(|\{|(?:const\s+)?\w+\s*(?:=|\(|\{))\s*$")
 _NAMED = re.compile(rb"\s*(?:::|\w)")
-_MADE = re.compile(rb"(?:\bdim3\s+(?P<new>\w+)|(?<![\w.>])(?P<old>\w+))\s*(?:=|(?<=\w)\()\s*(?P<make>make_uint3)\s*\(")
-_DIM3 = re.compile(rb"\bdim3\s*&?\s+&?(\w+(?:\s*(?:\([^()]*\)|=[^,;()]*)?\s*,\s*\w+)*)")
-_OPERATOR = re.compile(
-    rb"(?P<head>(?:^|(?<=[;{}]))[ \t]*(?:(?:static|inline|constexpr|__host__|__device__|__forceinline__|__inline__"
-    rb"|[A-Z][A-Z0-9_]+|__attribute__\s*\(\((?:[^()]|\([^()]*\))*\)\))\s+)*)(?P<result>(?:const\s+)?\w+\s*&?)\s*"
+_MADE = NAMES.compile(
+    rb"(?:\b(?&dim3)\s+(?P<new>\w+)|(?<![\w.>])(?P<old>\w+))\s*(?:=|(?<=\w)\()\s*(?P<make>(?&make_uint3))\s*\("
+)
+_DIM3 = NAMES.compile(rb"\b(?&dim3)\s*&?\s+&?(\w+(?:\s*(?:\([^()]*\)|=[^,;()]*)?\s*,\s*\w+)*)")
+_OPERATOR = NAMES.compile(
+    rb"(?P<head>(?:^|(?<=[;{}]))[ \t]*(?:(?:static|inline|constexpr|(?&specifiers)"
+    rb"|[A-Z][A-Z0-9_]+|(?&attribute)\s*\(\((?:[^()]|\([^()]*\))*\)\))\s+)*)(?P<result>(?:const\s+)?\w+\s*&?)\s*"
     rb"\boperator\s*(?P<op>[-+*/]=?)\s*\((?P<parameters>[^()]*)\)\s*\{",
     re.MULTILINE,
 )

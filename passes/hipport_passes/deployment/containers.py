@@ -13,9 +13,11 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 from hipport.core.edits import Edit, Span
 from hipport.core.finding import Certainty, Finding
+from hipport.core.tables import Words
 from hipport.engine.pipeline import Pass
 from hipport.program.project import Project
 from hipport.syntax.shell import Word
@@ -25,9 +27,10 @@ from hipport_passes.packages.image_environment import image
 
 # A comment on its own line or after other text; not in a string.
 _REMARK = re.compile(rb"^[^\"'\r\n#]*(?:(?<=[ \t])|(?<=^))(#[^\r\n]*)", re.MULTILINE)
+_WORDS = Words.read(Path(__file__).with_name("deployment_words.toml"))
 _DEVICES = (b"devices:", b"  - /dev/kfd", b"  - /dev/dri", b"group_add:", b"  - video")
 _OWN = re.compile(rb"\r?\n[ \t]*".join(re.escape(line.strip()) for line in _DEVICES))
-_NVIDIA = re.compile(rb"\bnvidia\b|\bgpu\b")
+_NVIDIA = _WORDS.compile(rb"\b(?&gpus)\b")
 _ARGUMENT = re.compile(r"(?P<name>\w+)=(?P<value>.+)")
 
 

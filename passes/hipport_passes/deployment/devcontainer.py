@@ -13,9 +13,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from hipport.core.edits import Edit, Span
 from hipport.core.finding import Certainty, Finding
+from hipport.core.tables import Words
 from hipport.engine.pipeline import Pass
 from hipport.program.project import Project
 from hipport.syntax.json import Devcontainer, JsonEntry
@@ -24,9 +26,10 @@ from hipport_passes.packages.asking import Asking, knows_rocm, unless_both
 from hipport_passes.packages.commands import in_commands
 from hipport_passes.packages.image_environment import image
 
+_WORDS = Words.read(Path(__file__).with_name("deployment_words.toml"))
 _GIVEN = b'"--device=/dev/kfd", "--device=/dev/dri", "--group-add=video"'
 _OWN = re.compile(re.escape(_GIVEN).replace(rb",\ ", rb",\s*"))
-_FEATURE = re.compile(r".*/(?:nvidia-cuda|cuda)(?::.*)?")
+_FEATURE = _WORDS.compile(r".*/(?&features)(?::.*)?")
 
 
 def find(source: Devcontainer, project: Project) -> Iterator[Finding]:

@@ -10,11 +10,12 @@ files.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
+from pathlib import Path
 
 from hipport.core.edits import Edit, Span
 from hipport.core.finding import Certainty, Finding
+from hipport.core.tables import Words
 from hipport.engine.pipeline import Pass
 from hipport.program.project import Project
 from hipport.syntax.shell import Word
@@ -22,10 +23,11 @@ from hipport.syntax.yaml import Manifest, YamlEntry
 from hipport_passes.packages.asking import Asking, knows_rocm, unless_both
 from hipport_passes.packages.image_environment import image
 
-_RESOURCE = re.compile(rb"(?<![\w./-])(?:(?:limits|requests)\.)?(?P<vendor>nvidia)\.com/gpu(?![\w./-])")
-_OWN = re.compile(rb"amd\.com/gpu(?![\w./-])")
-_SLICE = re.compile(rb"nvidia\.com/(?:mig-[\w.]+|gpu\.shared)")
-_LABEL = re.compile(rb"(?<![\w./-])nvidia\.com/(?!mig-)[\w.-]+")
+_WORDS = Words.read(Path(__file__).with_name("deployment_words.toml"))
+_RESOURCE = _WORDS.compile(rb"(?<![\w./-])(?&bounds)?(?P<vendor>(?&vendor))(?&gpu)(?![\w./-])")
+_OWN = _WORDS.compile(rb"(?&vendor_of_port)(?&gpu)(?![\w./-])")
+_SLICE = _WORDS.compile(rb"(?&vendor)(?:(?&slices)[\w.]+|(?&shared_gpu))")
+_LABEL = _WORDS.compile(rb"(?<![\w./-])(?&vendor)(?&domain)(?!(?&slice))[\w.-]+")
 _LABELLED = frozenset(("nodeSelector", "matchLabels", "matchExpressions", "labels"))
 _GOOGLE = "cloud.google.com/gke-accelerator"
 

@@ -17,9 +17,10 @@ from pathlib import Path, PurePath
 from hipport.core.edits import Span
 from hipport.core.finding import Certainty, Finding
 from hipport.core.source import Source
-from hipport.core.tables import load, one_of
+from hipport.core.tables import Words, load, one_of
 from hipport.engine.pipeline import Pass
 from hipport.program.project import Project
+from hipport.syntax.build_names import NAMES
 from hipport.syntax.toml import Toml
 from hipport.syntax.yaml import Workflow, YamlEntry
 from hipport_passes.build_files import shell_builds
@@ -30,17 +31,17 @@ from hipport_passes.packages.recipes import for_rocm
 
 _TABLE = Path(__file__).with_suffix(".toml")
 # Labels that select machines with NVIDIA's GPUs.
-_WORDS: dict[str, str] = load(_TABLE)["words"]
-_RUNNER = re.compile(rf"(?i)(?<![a-z])(?:{one_of(_WORDS['runners'])}|[tahl]\d{{1,3}}s?|rtx\d*)(?![a-z])")
+_WORDS = Words.read(_TABLE, general=NAMES)
+_RUNNER = _WORDS.compile(r"(?i)(?<![a-z])(?:(?&runners)|[tahl]\d{1,3}s?|(?&numbered)\d*)(?![a-z])")
 _MACHINE = frozenset(("runs-on", "tags", "queue", "resource_class", "pool"))
-_GIVES_GPU = re.compile(r"--gpus[ =]|--runtime[ =]nvidia|--device[ =]/dev/nvidia")
-_MATRIX = re.compile(rf"(?i)(?:with_)?cu(?:da)?(?:[-_]?{one_of(_WORDS['releases'])})?s?")
+_GIVES_GPU = _WORDS.compile(r"(?&gives_gpus)[ =]|--runtime[ =](?&nvidia)|--device[ =](?&devices)")
+_MATRIX = _WORDS.compile(r"(?i)(?&before_cuda)?cu(?:da)?(?:[-_]?(?&releases))?s?")
 _RELEASE = re.compile(r"(?i)(?<![\w.])(?:cu)?1[0-3](?:\d|\.\d)(?:\.\d+)?(?![\w.])")
 # A version of PyTorch alone does not show CUDA, because the job may run on a CPU.
 _SAYS_CUDA = re.compile(rf"(?i)\bcu\d{{2,3}}|{one_of(_WORDS['says_cuda'])}".encode())
 _WHEELS_FOR_CUDA = re.compile(rf"(?i)\bcu\d{{2,3}}\b|{one_of(_WORDS['wheels'])}")
 _OTHER_SYSTEM = re.compile(rf"(?i)(?<![a-z]){one_of(_WORDS['other_systems'])}(?![a-z])")
-_ROCM = re.compile(rf"{one_of(_WORDS['rocm'])}|(?<![a-z])hip(?![a-z])".encode(), re.IGNORECASE)
+_ROCM = _WORDS.compile(rb"(?&rocm)|(?<![a-z])(?&hip)(?![a-z])", re.IGNORECASE)
 
 
 def find(source: Source, project: Project) -> Iterator[Finding]:

@@ -23,12 +23,12 @@ from hipport.analysis.library_names import LibraryNames
 from hipport.analysis.template_arguments import texts
 from hipport.core.edits import Edit, Span
 from hipport.core.finding import Certainty, Finding
-from hipport.core.tables import load
+from hipport.core.tables import Words, load
 from hipport.engine.pipeline import Pass
 from hipport.program.own_headers import include
 from hipport.program.project import Project
 from hipport.syntax.cpp import Cpp, within
-from hipport.syntax.cuda_names import CUDA_COMPILER
+from hipport.syntax.cuda_names import CUDA_COMPILER, NAMES
 from hipport.syntax.left_out import opened, seen_again
 from hipport.syntax.own_guards import MARK
 from hipport.syntax.preprocessor import Conditional, condition
@@ -39,10 +39,11 @@ if TYPE_CHECKING:
 
 _TABLE = Path(__file__).with_suffix(".toml")
 _CALL = re.compile(rb"\s*\(")
-_FOR_DEVICE = re.compile(rb"#[ \t]*define[ \t]+(\w+)[ \t]+[^\r\n]*\b__device__\b")
-_ATOMIC = re.compile(rb"atomic[A-Z]\w+")
+_WORDS = Words.read(Path(__file__).with_name("device_words.toml"), general=NAMES)
+_FOR_DEVICE = _WORDS.compile(rb"#[ \t]*define[ \t]+(\w+)[ \t]+[^\r\n]*\b(?&device)\b")
+_ATOMIC = _WORDS.compile(rb"(?&atomic)[A-Z]\w+")
 _WORD = re.compile(rb"[A-Za-z_]\w*")
-_CAST = re.compile(rb"(?:(?:reinterpret|static)_cast\s*<([^<>]*)\*\s*>|\(([\w\s:]*)\*\s*\))")
+_CAST = _WORDS.compile(rb"(?:(?&casts)\s*<([^<>]*)\*\s*>|\(([\w\s:]*)\*\s*\))")
 # A pointer by its name, or an element at an offset from it; not a member of either.
 _BASE = re.compile(
     rb"[(&\s]*([A-Za-z_]\w*)\s*(?:(?:\[[^\[\]]*(?:\[[^\[\]]*\][^\[\]]*)*\]\s*)+|(?:\+|-(?!>))(?!.*\)\s*(?:\.|->)).*)?",
@@ -58,23 +59,23 @@ _DECLARED = re.compile(
 )
 _ALIAS = re.compile(rb"\busing\s+(\w+)\s*=\s*(\w+)\s*;|\btypedef\s+(\w+)\s+(\w+)\s*;")
 # Functions that make a value of such a type: `__floats2half2_rn(a, b)`, `make_float4(…)`.
-_MADE = re.compile(rb"\s*(?:__\w*?2|make_|__)(half2?|float[24]|(?:nv_)?bfloat162?)(?:_\w+)?\s*\(")
+_MADE = _WORDS.compile(rb"\s*(?:__\w*?2|(?&makers)|__)(half2?|float[24]|(?:nv_)?(?&bfloat)2?)(?:_\w+)?\s*\(")
 _PARAMETERS = re.compile(rb"\b(?:typename|class)\s+(\w+)")
 _HALF = frozenset(
     b"__half __half2 half half2 nv_bfloat16 nv_bfloat162 __nv_bfloat16 __nv_bfloat162 __hip_bfloat16 "
     b"__hip_bfloat162".split()
 )
-_ON = re.compile(rb"\b(atomic[A-Z]\w*)\s*(?:<[^<>;]*>\s*)?\(")
+_ON = _WORDS.compile(rb"\b((?&atomic)[A-Z]\w*)\s*(?:<[^<>;]*>\s*)?\(")
 _FLOAT = re.compile(rb"-?(?:\d+\.\d*|\.\d+)(?:[eE][+-]?\d+)?[fF]?")
-_DEFINED_BY_NVCC = re.compile(rb"\bdefined\s*(?:\(\s*)?(?:__CUDA_ARCH__|" + CUDA_COMPILER + rb")\b\s*\)?")
-_NUMBER_OF_NVCC = re.compile(rb"\b(?:__CUDA_ARCH__|" + CUDA_COMPILER + rb")\b")
+_DEFINED_BY_NVCC = _WORDS.compile(rb"\bdefined\s*(?:\(\s*)?(?:(?&arch)|" + CUDA_COMPILER + rb")\b\s*\)?")
+_NUMBER_OF_NVCC = _WORDS.compile(rb"\b(?:(?&arch)|" + CUDA_COMPILER + rb")\b")
 
 
 @cache
 def _names() -> tuple[LibraryNames, LibraryNames]:
     """Return the functions that HIP lacks for all types, and the atomic functions that it has for some type."""
     helpers = frozenset(load(_TABLE)["helper"]["names"].encode().split())
-    return LibraryNames(helpers), LibraryNames(re.compile(rb"atomic[A-Z][A-Za-z]+(?:_system)?"), overloaded=True)
+    return LibraryNames(helpers), LibraryNames(_WORDS.compile(rb"(?&atomic)[A-Z][A-Za-z]+(?&system)?"), overloaded=True)
 
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:

@@ -18,23 +18,27 @@ from pathlib import Path
 from hipport.analysis.functions import function_at
 from hipport.core.edits import Span
 from hipport.core.finding import Certainty, Finding
-from hipport.core.tables import load, one_of
+from hipport.core.tables import Words, one_of
 from hipport.engine.pipeline import Pass
 from hipport.program.project import Component, Project
 from hipport.syntax.cpp import Cpp, word_before
+from hipport.syntax.cuda_names import NAMES
 from hipport_passes.device.lost_code import lost
 from hipport_passes.device.value_flow import NO_CALL, Place, reached, ways
 
-_WORDS = load(Path(__file__).with_suffix(".toml"))["words"]
-_PROPERTIES = re.compile(
-    rb"\b(?:cuda|hip)DeviceProp(?:_t)?\b(?:\s*>+)?[\s*&]*(?:const\b[\s*&]*)?(\w+)|"
-    rb"\b(\w+)\s*=\s*[\w:]*get(?:Current)?DeviceProperties\s*\("
+_WORDS = Words.read(
+    Path(__file__).with_suffix(".toml"),
+    general=Words.read(Path(__file__).with_name("device_words.toml"), general=NAMES),
 )
-_MAJOR = re.compile(
-    rb"(?P<object>\b(?P<name>[A-Za-z_]\w*)(?:\s*\[[^\[\]]*\]|\s*\([^()]*\))*)\s*\)?\s*(?:\.|->)\s*major\b(?!\s*(?:=(?!=)|\())"
+_PROPERTIES = _WORDS.compile(
+    rb"\b(?&platforms)(?&properties)\b(?:\s*>+)?[\s*&]*(?:const\b[\s*&]*)?(\w+)|"
+    rb"\b(\w+)\s*=\s*[\w:]*(?&returns_properties)\s*\("
+)
+_MAJOR = _WORDS.compile(
+    rb"(?P<object>\b(?P<name>[A-Za-z_]\w*)(?:\s*\[[^\[\]]*\]|\s*\([^()]*\))*)\s*\)?\s*(?:\.|->)\s*(?&major)\b(?!\s*(?:=(?!=)|\())"
 )
 # A comparison of pairs starts with the first part.
-_FIRST = rb"(?:(?:std\s*::\s*)?%b\s*(?:<[^<>;]*>\s*)?[({]\s*)?" % one_of(_WORDS["pairs"]).encode()
+_FIRST = _WORDS.composed(rb"(?:(?:(?&std)\s*::\s*)?(?&pairs)\s*(?:<[^<>;]*>\s*)?[({]\s*)?")
 _COMPARED = re.compile(rb"\s*\)?\s*(?P<sign>==|!=|>=|>|<=|<)\s*" + _FIRST + rb"(?P<number>\d+)\b")
 # A pair of both parts is compared: `std::tie(major, minor) >= std::make_pair(9, 0)`.
 _PAIR = rb"\b%b\s*(?:<[^<>;]*>\s*)?[({]\s*" % one_of(_WORDS["pairs"]).encode()
@@ -57,17 +61,17 @@ _COMPARED_BEFORE = re.compile(rb"\b(?P<number>\d+)\s*(?P<sign>==|!=|>=|>|<=|<)\s
 _MADE = re.compile(rb"\s*\)?\s*(?:\*\s*(?:10+|0x10)\b|<<\s*(?:4|8)\b)")
 _MADE_BEFORE = re.compile(rb"\b(?:10+|0x10)\s*\*\s*\(?\s*\Z")
 # A decomposed pair: the number is its first part.
-_TAKEN_APART = re.compile(rb"(?:\bauto\b[\s&]*\[|\btie\s*\()\s*(?P<first>\w+)\s*,(?P<others>[\w\s,]+)[\])]")
-_NAMES_ARCHITECTURE = re.compile(rb"\"(?:[^\"\n]*\b)?(?:sm|compute)_?\"")
+_TAKEN_APART = _WORDS.compile(rb"(?:\bauto\b[\s&]*\[|\b(?&tie)\s*\()\s*(?P<first>\w+)\s*,(?P<others>[\w\s,]+)[\])]")
+_NAMES_ARCHITECTURE = _WORDS.compile(rb"\"(?:[^\"\n]*\b)?(?:sm|(?&compute))_?\"")
 # The name of a called function in front of its parenthesis.
 _CALLED = re.compile(rb"([A-Za-z_]\w*)\s*(?:<[^<>;(){}]*>\s*)?\(\Z")
 _DEFINED = re.compile(rb"(?:#[ \t]*define[ \t]+|\b(?:struct|class|enum)\s+|\busing\s+)(\w+)")
 _MACRO = re.compile(rb"#[ \t]*define[ \t]+\w+\(([^()]*)\)((?:[^\\\n]|\\.|\\\r?\n)*)")
 _CHOSEN = re.compile(rb"\bswitch\s*\(\s*\Z")
-_PRINTED = re.compile(rb"(?i:printf|\bcout\b|\bcerr\b|\bprint\w*|\blog\w*)")
+_PRINTED = _WORDS.compile(rb"(?i:(?&printf)|\b(?&streams)\b|\b(?&log_words)\w*)")
 # `std::greater_equal<>{}(major, 9)`, `std::cmp_less(major, 9)`
-_FUNCTION = re.compile(
-    rb"\b(?:cmp_)?(?P<name>greater|less|greater_equal|less_equal|(?:not_)?equal(?:_to)?)\s*(?:<[\w\s:]*>\s*)?"
+_FUNCTION = _WORDS.compile(
+    rb"\b(?&cmp)?(?P<name>(?&compares))\s*(?:<[\w\s:]*>\s*)?"
     rb"(?:\(\s*\)\s*|\{\s*\}\s*)?\(\s*(?:(?P<number>\d+)\s*,\s*)?\(?\s*\Z"
 )
 _SECOND = re.compile(rb"\s*\)?\s*,\s*(?P<number>\d+)\s*\)")

@@ -36,26 +36,25 @@ from hipport.engine.pipeline import Pass
 from hipport.program.own_headers import header, with_included_headers
 from hipport.program.project import Project
 from hipport.syntax.cpp import Cpp, within
+from hipport.syntax.cuda_names import NAMES
 from hipport.syntax.declarations import member_or_qualified
 from hipport_passes.device.warp_intrinsics import assumption
 from hipport_passes.device.waves.marks import TILES
 
 _HEADERS = frozenset(f"cooperative_groups{part}.h" for part in ("", "/reduce", "/scan", "/memcpy_async"))
 _RUNTIME = ("cuda_runtime", "cuda.h", "hip/hip_runtime.h", "torch/", "ATen/", "c10/cuda/")
-_NAMESPACE = re.compile(rb"\bcooperative_groups\b")
+_NAMESPACE = NAMES.compile(rb"\b(?&cooperative_groups)\b")
 #: Another name for the namespace, and its opening.
-ALIAS = re.compile(rb"\bnamespace\s+(\w+)\s*=\s*(?:::\s*)?cooperative_groups\s*;")
-OPENED = re.compile(rb"\busing\s+namespace\s+(?:::\s*)?cooperative_groups\s*;")
-_OWN = re.compile(rb"\bhipport\s*::\s*" + _NAMESPACE.pattern)
-_TILE = re.compile(
-    rb"\b(\w+)\s*(?:=|\(|\{)\s*(?:\w+\s*::\s*)*tiled_partition\b|\bthread_block_tile\s*<[^;(){}]*>\s*&?\s*(\w+)"
-)
-_PARTITION = re.compile(rb"\btiled_partition\s*<\s*(\w+)\s*>\s*\(\s*(\w+)\s*\)")
+ALIAS = NAMES.compile(rb"\bnamespace\s+(\w+)\s*=\s*(?:::\s*)?(?&cooperative_groups)\s*;")
+OPENED = NAMES.compile(rb"\busing\s+namespace\s+(?:::\s*)?(?&cooperative_groups)\s*;")
+_OWN = NAMES.compile(rb"\b(?&hipport)\s*::\s*" + _NAMESPACE.pattern)
+_TILE = NAMES.compile(rb"\b(\w+)\s*(?:=|\(|\{)\s*(?:\w+\s*::\s*)*(?&tile)\b|\b(?&tile_type)\s*<[^;(){}]*>\s*&?\s*(\w+)")
+_PARTITION = NAMES.compile(rb"\b(?&tile)\s*<\s*(\w+)\s*>\s*\(\s*(\w+)\s*\)")
 # The text before a name: its namespace, or the object whose member it is.
 _SPACE = re.compile(rb"(?:(\w+)\s*::|\.|->|::)\s*$")
-_COLLECTIVES = Collectives(COLLECTIVE, FOUND_OUT, re.compile(rb"__syncthreads\w*"), called)
+_COLLECTIVES = Collectives(COLLECTIVE, FOUND_OUT, NAMES.compile(rb"(?&block_barrier)\w*"), called)
 _USED = re.compile(rb"\s*(?:<[^;{}()]*>\s*)?[({>]")
-_WIDE = re.compile(rb"\btiled_partition\s*<\s*(64|128|256|512|1024)\s*>")
+_WIDE = NAMES.compile(rb"\b(?&tile)\s*<\s*(64|128|256|512|1024)\s*>")
 
 
 class _Beyond(NamedTuple):

@@ -14,16 +14,17 @@ from pathlib import Path
 
 from hipport.analysis.functions import DEVICE, HOST
 from hipport.core.finding import Certainty, Finding
-from hipport.core.tables import load, one_of
+from hipport.core.tables import Words
 from hipport.engine.pipeline import Pass
 from hipport.program.project import Project
 from hipport.syntax.cpp import Cpp
 from hipport.syntax.cuda import launches
+from hipport.syntax.cuda_names import NAMES
 from hipport.syntax.declarations import heads
 
 _CALL = re.compile(rb"\s*\(")
 # Functions of CUDA's runtime for the device.
-_RUNTIME = re.compile(rf"(?:cuda|hip){one_of(load(Path(__file__).with_suffix('.toml'))['words']['runtime'])}".encode())
+_RUNTIME = Words.read(Path(__file__).with_suffix(".toml"), general=NAMES).compile(rb"(?&platforms)(?&runtime)")
 
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:

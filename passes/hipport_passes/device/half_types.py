@@ -19,11 +19,12 @@ from pathlib import Path
 from hipport.analysis.library_names import LibraryNames
 from hipport.core.edits import Edit, Span
 from hipport.core.finding import Certainty, Finding
-from hipport.core.tables import load
+from hipport.core.tables import Words, load
 from hipport.engine.pipeline import Pass
 from hipport.program.own_headers import include
 from hipport.program.project import Project
 from hipport.syntax.cpp import Cpp
+from hipport.syntax.cuda_names import NAMES
 from hipport.syntax.declarators import types_behind
 
 _TABLE = Path(__file__).with_suffix(".toml")
@@ -37,10 +38,11 @@ _DECLARED = re.compile(
     % {b"one": _DECLARATOR}
 )
 _HALF = frozenset((b"half", b"half2", b"__half", b"__half2"))
-_BFLOAT16 = rb"(?:__nv_bfloat16|nv_bfloat16|__hip_bfloat16)"
-_16_BITS = rb"(?:__half|half|" + _BFLOAT16 + rb")"
-_OF_16_BITS = re.compile(
-    rb"\b(?P<type>" + _16_BITS + rb")[\s*&]+(?:const\s+|__restrict__\s+)*(?P<name>[A-Za-z_]\w*)\s*[=;,)\[{(:]"
+_WORDS = Words.read(Path(__file__).with_name("device_words.toml"), general=NAMES)
+_BFLOAT16 = _WORDS.composed(rb"(?&bfloat16)")
+_16_BITS = _WORDS.composed(rb"(?:(?&of_16_bits)|" + _BFLOAT16 + rb")")
+_OF_16_BITS = _WORDS.compile(
+    rb"\b(?P<type>" + _16_BITS + rb")[\s*&]+(?:const\s+|(?&restrict)\s+)*(?P<name>[A-Za-z_]\w*)\s*[=;,)\[{(:]"
 )
 _TO_16_BITS = re.compile(
     rb"(?:\bstatic_cast\s*<\s*(?P<cast>%(type)s)\s*>\s*\(|\b(?P<made>%(type)s)\s*\(|\(\s*(?P<old>%(type)s)\s*\)(?=\s*[A-Za-z_*]))"
@@ -137,7 +139,7 @@ def _converted(source: Cpp) -> Iterator[Finding]:
 
 def _declared_as(source: Cpp, name: bytes) -> set[bytes]:
     """Return the words before a name that may be its types."""
-    before = re.compile(rb"\b([A-Za-z_]\w*)[\s*&]+(?:__restrict__\s+|const\s+)*" + name + rb"\s*[=;,)\[{(:]")
+    before = _WORDS.compile(rb"\b([A-Za-z_]\w*)[\s*&]+(?:(?&restrict)\s+|const\s+)*" + name + rb"\s*[=;,)\[{(:]")
     words = {match[1] for match in before.finditer(source.code)} | {kind for kind, _ in types_behind(source.code, name)}
     return words - _NO_TYPE - {b"const", b"__restrict__"}
 

@@ -17,45 +17,50 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
 from hipport.analysis.constant_values import value_in
 from hipport.analysis.functions import function_at, functions
 from hipport.analysis.wave_sizes import WaveSizes
 from hipport.core.edits import Span
 from hipport.core.finding import Certainty, Finding
+from hipport.core.tables import Words
 from hipport.engine.pipeline import Pass
 from hipport.program.project import Component, Project
 from hipport.syntax.cpp import Cpp, within
-from hipport.syntax.cuda_names import ON_DEVICE, SHUFFLE
+from hipport.syntax.cuda_names import NAMES, ON_DEVICE, SHUFFLE
 from hipport_passes.device.waves.marks import COUNTED, TILES, WAVE_FUNCTION, any_gpu, counted, own_names
 from hipport_passes.device.waves.sizes import named_as_warp, sized
 
-_REMOVED = re.compile(rb"\b__AMDGCN_WAVEFRONT_SIZE(?:__)?\b")
+_WORDS = Words.read(Path(__file__).with_name("device_words.toml"), general=NAMES)
+_REMOVED = _WORDS.compile(rb"\b(?&wavefront_size)(?:__)?\b")
 #: Shuffle loops that begin at half of 64, where the distance is a constant.
 _LOOP = re.compile(
     rb"\bfor\s*\([^;(){}=]*=\s*(?P<start>[^;{}=]+);[^{};]*;[^{};]*(?:>>=|/=|/\s*2|>>\s*1)",
 )
-_SHUFFLE = re.compile(rb"\b__(?:" + SHUFFLE + rb"|builtin_amdgcn_readlane)\s*(?=\()")
+_SHUFFLE = _WORDS.compile(rb"\b__(?:" + SHUFFLE + rb"|(?&reads_lane))\s*(?=\()")
 #: `if (warpSize == 64)`, in front of the code that it decides about.
-_IF_64 = re.compile(rb"\bif\s*(?:constexpr\s*)?\([^;{}]*?(?:\bwarpSize\b|[=>]\s*(?:64|32)\b)[^;{}]*\)\s*\{?[^;{}]*\Z")
-#: A ballot's mask of all 64 lanes in a comparison, and the index of the last lane.
-_ALL = re.compile(
-    rb"(?:==|!=)\s*\(?\s*(?:~\s*\(?\s*0[uU]?[lL]{1,2}[uU]?|0[xX][fF]{16}|U(?:LLONG|INT64)_MAX|"
-    rb"\(\s*(?:unsigned\s+long\s+long|uint64_t)\s*\)\s*-\s*1|~\s*(?:unsigned long long|uint64_t)\s*[({]\s*0)"
+_IF_64 = _WORDS.compile(
+    rb"\bif\s*(?:constexpr\s*)?\([^;{}]*?(?:\b(?&warp_size)\b|[=>]\s*(?:64|32)\b)[^;{}]*\)\s*\{?[^;{}]*\Z"
 )
-_LAST = re.compile(rb"\b(?i:\w*lane\w*)(?:\(\))?\s*[=!]=\s*(?P<last>[\w:]+(?:\s*-\s*1)?)")
+#: A ballot's mask of all 64 lanes in a comparison, and the index of the last lane.
+_ALL = _WORDS.compile(
+    rb"(?:==|!=)\s*\(?\s*(?:~\s*\(?\s*0[uU]?[lL]{1,2}[uU]?|0[xX][fF]{16}|(?&full_64)|"
+    rb"\(\s*(?:unsigned\s+long\s+long|(?&uint64))\s*\)\s*-\s*1|~\s*(?:unsigned long long|(?&uint64))\s*[({]\s*0)"
+)
+_LAST = _WORDS.compile(rb"\b(?i:\w*(?&lane)\w*)(?:\(\))?\s*[=!]=\s*(?P<last>[\w:]+(?:\s*-\s*1)?)")
 #: PyTorch's size of a warp, and macros that expand to it.
-_OF_PYTORCH = re.compile(rb"\bC10_WARP_SIZE\b")
-_STANDS_FOR_IT = re.compile(rb"#[ \t]*define[ \t]+(\w+)[ \t]+\(?[^\r\n]*\bC10_WARP_SIZE\b")
+_OF_PYTORCH = _WORDS.compile(rb"\b(?&warp_size_of_pytorch)\b")
+_STANDS_FOR_IT = _WORDS.compile(rb"#[ \t]*define[ \t]+(\w+)[ \t]+\(?[^\r\n]*\b(?&warp_size_of_pytorch)\b")
 #: The text from the start of the statement to an expression that must be constant.
-_CONSTANT = re.compile(
+_CONSTANT = _WORDS.compile(
     rb"\b(?:constexpr|consteval|enum|static_assert|case|template)\b|\bstatic\s+const\b|\[[^\[\]]*\Z|"
-    rb"\b__launch_bounds__\s*\([^()]*\Z"
+    rb"\b(?&launch_bounds)\s*\([^()]*\Z"
 )
 # The text around a template argument.
 _OPENS, _CLOSES = re.compile(rb"\w\s*<(?![<=])[^;(){}<>=]*\Z"), re.compile(rb"[^;(){}<>=?:|]*>(?!=)")
-_DEVICE = re.compile(rb"\b(?:C10_DEVICE|C10_HOST_DEVICE|" + ON_DEVICE + rb")\b")
-_DEVICE_ALONE = re.compile(rb"\b(?:__device__|C10_DEVICE)\b")
+_DEVICE = _WORDS.compile(rb"\b(?:(?&pytorch_devices)|" + ON_DEVICE + rb")\b")
+_DEVICE_ALONE = _WORDS.compile(rb"\b(?:(?&device)|(?&pytorch_device))\b")
 _OTHERS = "GPUs of gfx10, gfx11 or gfx12, which have 32 lanes"
 
 

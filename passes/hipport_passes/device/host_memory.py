@@ -14,34 +14,34 @@ from typing import NamedTuple
 
 from hipport.analysis.functions import DEFINE, function_at, functions
 from hipport.core.source import Source
-from hipport.core.tables import load, one_of
+from hipport.core.tables import Words, one_of
 from hipport.program.project import Component, Project
 from hipport.syntax.cpp import Cpp
+from hipport.syntax.cuda_names import NAMES
 from hipport.syntax.python import Python
 from hipport_passes.device.value_flow import CALL, NO_CALL, Place, reached, ways
 
-_NAMES = load(Path(__file__).with_suffix(".toml"))["words"]
-_OF_HOST = re.compile(one_of(_NAMES["allocate"]).encode())
+_NAMES = Words.read(Path(__file__).with_suffix(".toml"), general=NAMES)
+_OF_HOST = _NAMES.compile(rb"(?&allocate)")
 _ALLOCATION = re.compile(rb"\b(" + _OF_HOST.pattern + rb")\s*(?:<[^<>;]*>\s*)?\(")
-_MANAGED = re.compile(rb"\b__managed__\s[^;={}()]*?(\w+)\s*(?:\[[^;{}]*)?[;={]")
+_MANAGED = _NAMES.compile(rb"\b(?&managed)\s[^;={}()]*?(\w+)\s*(?:\[[^;{}]*)?[;={]")
 # Thrust's containers of managed, or pinned, memory.
-_UNIVERSAL = re.compile(rb"\b(universal_(?:host_pinned_)?vector)\s*<[^;{}()]*>\s*&?\s*(\w+)")
+_UNIVERSAL = _NAMES.compile(rb"\b((?&universal_vectors))\s*<[^;{}()]*>\s*&?\s*(\w+)")
 _WORDS = one_of(_NAMES["by_name"]).encode()
 _BY_NAME = re.compile(rb"(?i)\w*(?:" + _WORDS + rb")\w*")
 # An option of PyTorch for tensors: `options.pinned_memory(true)`.
-_OPTION = re.compile(rb"\bpinned_memory\s*\(\s*(?:true|1)\s*\)")
+_OPTION = _NAMES.compile(rb"\b(?&option)\s*\(\s*(?:true|1)\s*\)")
 _STATEMENT = re.compile(rb"(?:(?P<target>\b\w+)\s*=(?!=)|\breturn\b)(?P<value>(?:[^;{}]|\{[^;{}]*\})*)\Z")
-_MAKES = re.compile(rb"\b" + one_of(_NAMES["tensors"]).encode() + rb"(?:_like|_strided)?\s*\(")
+_MAKES = _NAMES.compile(rb"\b(?&tensors)(?&tensor_endings)?\s*\(")
 # The name of a function in Python.
-_BOUND = re.compile(rb"\.\s*(?:def|impl)\s*\(\s*(?=\")")
-_BOUND_TO = re.compile(rb"(?:&\s*|\bTORCH_FN\s*\(\s*)?(?:\w+\s*::\s*)*(\w+)(?:\s*\))?")
+_BOUND = _NAMES.compile(rb"\.\s*(?&bind_methods)\s*\(\s*(?=\")")
+_BOUND_TO = _NAMES.compile(rb"(?:&\s*|\b(?&bound_macro)\s*\(\s*)?(?:\w+\s*::\s*)*(\w+)(?:\s*\))?")
 _NAME = re.compile(rb"\"(?:\w+::)*(\w+)[\"(]")
 #: Signs that a file takes part: allocations, atomic operations that may be lost, and bindings to Python.
-TOGETHER = re.compile(
-    rb"(?i:universal_\w*vector|" + one_of(_NAMES["makes"]).encode() + rb"|" + _WORDS + rb")"
-    rb"|\batomic(?!" + one_of(_NAMES["kept"]).encode() + rb"\b)[A-Z]|\b" + one_of(_NAMES["binds"]).encode()
+TOGETHER = _NAMES.compile(
+    rb"(?i:(?&universal)\w*(?&vector)|(?&makes)|" + _WORDS + rb")|\b(?&atomic)(?!(?&kept)\b)[A-Z]|\b(?&binds)"
 )
-_MAIN = re.compile(rb"\bmain\s*\(")
+_MAIN = _NAMES.compile(rb"\b(?&main)\s*\(")
 # The longest text of a statement.
 _LONGEST = 400
 # The number of steps from one unit to another.

@@ -35,12 +35,13 @@ from hipport.analysis.functions import DEVICE, function_at
 from hipport.core.edits import Edit, NewFile, Span
 from hipport.core.finding import Certainty, Finding
 from hipport.core.source import Source
-from hipport.core.tables import load, one_of
+from hipport.core.tables import Words, load, one_of
 from hipport.engine.pipeline import Pass
 from hipport.program.own_headers import include, with_included_headers
 from hipport.program.project import Component, Project
 from hipport.syntax.cpp import Cpp
 from hipport.syntax.cuda import Cuda
+from hipport.syntax.cuda_names import NAMES
 from hipport_passes.device.ptx import carry
 from hipport_passes.device.ptx.families import families, has_families
 from hipport_passes.device.ptx.later_uses import later_uses
@@ -52,8 +53,11 @@ from hipport_passes.device.ptx.translate import PtxPlace, Translation, translate
 from hipport_passes.device.ptx.written_out import TOGETHER, WrittenAsm, WrittenOut, written_out
 from hipport_passes.device.written_out_macros import mark
 
-_WORDS: dict[str, str] = load(Path(__file__).with_suffix(".toml"))["words"]
-_TYPED = re.compile(rb"\.(?:pred|[busf](?:8|16|32|64)|b?f16(?:x2)?|b128)\b")
+_WORDS = Words.read(
+    Path(__file__).with_suffix(".toml"),
+    general=Words.read(Path(__file__).with_name("device_words.toml"), general=NAMES),
+)
+_TYPED = _WORDS.compile(rb"\.(?:(?&predicate)|[busf](?:8|16|32|64)|b?f16(?:x2)?|b128)\b")
 _VIDEO = re.compile(rb"v" + one_of(_WORDS["video"]).encode() + rb"[24]?")
 _WORD = re.compile(rb"\w+")
 # How many opcodes of one statement a message names.
@@ -66,14 +70,15 @@ COLLECTIVES = Collectives(
     position=lambda name: 3 if name.startswith(b"shfl") else 0 if name.startswith((b"elect", b"bar")) else 1,
 )
 # Functions that hipport/warp.h does not have.
-_MORE_THAN_LANES = re.compile(rb"hipport::(?:ptx::|numbered_)")
+_MORE_THAN_LANES = _WORDS.compile(rb"(?&hipport)::(?:(?&of_ptx)::|(?&numbered))")
 # Short names of CPU instructions: `add.s` is one of MIPS, `fence.i` of RISC-V, `b.ne` of ARM.
 _SHORT = re.compile(rb"[a-z]{1,2}|\d?[sdhbqw](?:\.\w)?|tso")
 # Prefixes of AMD's own instructions, and of directives of its assembler.
-_OF_AMD = re.compile(one_of(_WORDS["of_amd"]).encode() + rb"_|\.(?:p2align|amd\w*)")
+_OF_AMD = _WORDS.compile(rb"(?&of_amd)_|\.(?&directives)")
 _DIRECTIVE = re.compile(rb"\s*(\.[a-z]\w*)")
+_CARRY_BEGINS = _WORDS.compile(rb"((?&carry) = 0;)(?=\S)")
 # The beginning or the end of a block, in a statement of its own.
-_BLOCK = re.compile(rb"\s*(?:\{\s*)?\.reg\s|\s*[{}]\s*\Z")
+_BLOCK = _WORDS.compile(rb"\s*(?:\{\s*)?(?&register)\s|\s*[{}]\s*\Z")
 _AFTER = re.compile(rb"[ \t]*;(?!(?:\s|\\)*else\b)")
 
 
@@ -274,7 +279,7 @@ def _with_flag(text: Cpp, project: Project) -> tuple[bytes, Translation] | None:
         return None  # A statement elsewhere may read it.
     inner = function.apply([each.edits[0] for each in found]).text[len(begin) : -1].strip()
     assumes = ("only such statements set the carry flag",)
-    inner = re.sub(rb"(hipport_carry = 0;)(?=\S)", rb"\1 ", inner)
+    inner = _CARRY_BEGINS.sub(rb"\1 ", inner)
     return b"do { " + inner.rstrip(b"; \n") + b"; } while (0)", Translation((), assumes, True, False)
 
 

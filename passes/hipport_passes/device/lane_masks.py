@@ -24,11 +24,12 @@ from hipport.analysis.value_propagation import Flow, Kind, result_of
 from hipport.core.edits import Edit, Span
 from hipport.core.finding import Certainty, Finding
 from hipport.core.proof import Ground, Scope
-from hipport.core.tables import load, one_of
+from hipport.core.tables import Words, one_of
 from hipport.engine.pipeline import Pass
 from hipport.program.own_headers import include
 from hipport.program.project import Project
 from hipport.syntax.cpp import Cpp, within
+from hipport.syntax.cuda_names import NAMES
 from hipport.syntax.declarations import declarations, member_or_qualified
 from hipport.syntax.preprocessor import exclusive
 from hipport_passes.device.waves.branches import of_branches
@@ -40,7 +41,10 @@ from hipport_passes.device.waves.split_sizes import of_roles
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-_WORDS = load(Path(__file__).with_suffix(".toml"))["words"]
+_WORDS = Words.read(
+    Path(__file__).with_suffix(".toml"),
+    general=Words.read(Path(__file__).with_name("device_words.toml"), general=NAMES),
+)
 _MASKED_NAMES = LibraryNames(MASKED)
 #: Functions with 64 bits in HIP and 32 in CUDA: HIP's, and a macro of PyTorch for both.
 _WIDE = re.compile(one_of(_WORDS["wide"]).encode())
@@ -48,31 +52,31 @@ _ALWAYS_WIDE = frozenset((b"WARP_BALLOT",))
 _HANDED = ((re.compile(one_of(_WORDS["handed"]).encode()), 0),)
 #: Functions that take 32 bits.
 _OF_32_BITS = re.compile(one_of(_WORDS["of_32_bits"]).encode())
-_FULL_64 = re.compile(
-    rb"~\s*\(?\s*0[uU]?[lL]{1,2}[uU]?\s*\)?|0[xX][fF]{16}(?:[uU]?[lL]{0,2}|[lL]{1,2}[uU])|-1[lL]{1,2}|U(?:LLONG|INT64)_MAX"
+_FULL_64 = _WORDS.compile(
+    rb"~\s*\(?\s*0[uU]?[lL]{1,2}[uU]?\s*\)?|0[xX][fF]{16}(?:[uU]?[lL]{0,2}|[lL]{1,2}[uU])|-1[lL]{1,2}|(?&full_64)"
 )
 #: `\bconst` in a form that starts with a literal letter, which makes the search many times faster.
 _CONST = rb"c(?<!\wc)onst(?:expr)?\b"
 #: The numbers in these.
-_WIDE_NUMBER = re.compile(rb"0[uU]?[lL]\w*|0[xX][fF]{16}\w*|1[lL]\w*|U(?:LLONG|INT64)_MAX\w*")
-_FULL_DEFINED = re.compile(
-    rb"(?:#[ \t]*define[ \t]+(?P<macro>\w+)[ \t]+\(?[ \t]*(?:\([ \t]*(?:unsigned long long|uint64_t)[ \t]*\)[ \t]*)?|"
+_WIDE_NUMBER = _WORDS.compile(rb"0[uU]?[lL]\w*|0[xX][fF]{16}\w*|1[lL]\w*|(?&full_64)\w*")
+_FULL_DEFINED = _WORDS.compile(
+    rb"(?:#[ \t]*define[ \t]+(?P<macro>\w+)[ \t]+\(?[ \t]*(?:\([ \t]*(?:unsigned long long|(?&uint64))[ \t]*\)[ \t]*)?|"
     + _CONST
     + rb"[\w\s:]*?\b(?P<constant>\w+)\s*(?:=|\{)\s*)(?P<value>"
     + _FULL_64.pattern
     + rb")"
 )
 #: Counts of 64 lanes, and a named size that may be 64.
-_NATIVE = re.compile(
+_NATIVE = _WORDS.compile(
     rb"[&]\s*(?:0x3[fF]|63|32|0x20)[uU]?\b|>>\s*(?:32|6)\b|[%/]\s*64\b|\b1[uU]?[lL]{1,2}[uU]?\s*<<|"
-    rb"\b(?:__lane_id|__builtin_amdgcn_mbcnt_\w+)\s*\(|[%/&]\s*\(*\s*(?P<size>(?!warpSize)\w*(?i:warp_?size)\w*)"
+    rb"\b(?:(?&lane_id)|(?&builtin_amd)(?&counts_lanes)\w+)\s*\(|[%/&]\s*\(*\s*(?P<size>(?!(?&warp_size))\w*(?i:(?&of_warp_size))\w*)"
 )
 #: Counts of 32 lanes.
 _LOGICAL = re.compile(rb"[&]\s*(?:0x1[fF]|31)[uU]?\b|[%/]\s*32[uU]?\b|>>\s*5\b")
 #: A branch for one wavefront size.
 _ASKS_SIZE = re.compile(rb"\w\)?\s*(?:==|!=|>=?|<=?)\s*(?:32|64)[uU]?\b|\bsizeof\b")
 #: Lanes counted by `warpSize`, which `warp_size` replaces by 32 unless all code is for wavefronts.
-_BY_SIZE = re.compile(rb"[%]\s*(?:hipport::warp_size|warpSize)\b|[&]\s*\(\s*(?:hipport::warp_size|warpSize)\s*-\s*1")
+_BY_SIZE = _WORDS.compile(rb"[%]\s*(?&sizes)\b|[&]\s*\(\s*(?&sizes)\s*-\s*1")
 #: HIP's shuffles, and PyTorch's for both, whose third argument is the width.
 _SHUFFLES = re.compile(one_of(_WORDS["shuffles"]).encode())
 #: All of these. A file without any has nothing to do with masks.

@@ -20,10 +20,11 @@ from hipport.engine.pipeline import Pass
 from hipport.program.project import Project
 from hipport.syntax.cpp import Cpp
 from hipport.syntax.cuda import launches
+from hipport.syntax.cuda_names import NAMES
 
-_BOUNDS = re.compile(rb"__launch_bounds__(?<!\w__launch_bounds__)\s*\(")
+_BOUNDS = NAMES.compile(rb"(?&launch_bounds)(?<!\w(?&launch_bounds))\s*\(")
 _NO_BRACKETS = re.compile(rb"<<|[<>]=|->")
-_FIRST = re.compile(rb"dim3\s*[({](.*)[)}]", re.DOTALL)
+_FIRST = NAMES.compile(rb"(?&dim3)\s*[({](.*)[)}]", re.DOTALL)
 
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:

@@ -12,25 +12,28 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import NamedTuple
 
 from hipport.analysis.functions import function_at
 from hipport.core.edits import Span
+from hipport.core.tables import Words
 from hipport.program.project import Component, Project
 from hipport.syntax import preprocessor_values
 from hipport.syntax.cpp import Cpp
+from hipport.syntax.cuda_names import NAMES
 from hipport.syntax.preprocessor import Conditional
 from hipport.syntax.python import Misplaced, Python
 from hipport.syntax.vocabulary import IDENTIFIER
 
-_ARCHITECTURE = re.compile(rb"__CUDA_ARCH__\s*(>=|>)\s*(\d{3,4})\b|__CUDA_ARCH__\s*(<=|<)\s*(\d{3,4})\b")
+_WORDS = Words.read(Path(__file__).with_name("device_words.toml"), general=NAMES)
+_ARCHITECTURE = _WORDS.compile(rb"(?&arch)\s*(>=|>)\s*(\d{3,4})\b|(?&arch)\s*(<=|<)\s*(\d{3,4})\b")
 _ON_AMD = frozenset((b"__HIPCC__", b"__HIP_DEVICE_COMPILE__", b"__HIP_PLATFORM_AMD__", b"__HIP__", b"USE_ROCM"))
 # Code that replaces the missing code.
-_NOTHING = re.compile(
+_NOTHING = _WORDS.compile(
     rb"\s*(?:(?:return|break|(?:__)?asm(?:__)?\s+(?:__)?volatile(?:__)?\s*\(\s*\"[^\"]*\"\s*\)"
-    rb"|[\w:]+(?<=trap)\s*\(\s*\)"
-    rb"|(?=[\w:]*(?:printf|assert|ASSERT|abort))(?![\w:]*trap\s*\(\s*\))[\w:]+\s*\([^;]*\)"
+    rb"|[\w:]+(?<=(?&trap))\s*\(\s*\)"
+    rb"|(?=[\w:]*(?&reports))(?![\w:]*(?&trap)\s*\(\s*\))[\w:]+\s*\([^;]*\)"
     rb"|\(\s*void\s*\)\s*\w+)\s*;\s*)*"
 )
 _DEFINE = re.compile(rb"#[ \t]*define[ \t]+(\w+)(?!\()((?:[^\\\r\n]|\\\r?\n|\\.)*)")
@@ -40,17 +43,17 @@ _FALSE = (b"0", b"false")
 _MAY_STAND = re.compile(rb"\bdefined[ \t]*(?:\([ \t]*)?(\w+)(?:[ \t]*\))?|\b([A-Za-z_]\w*)")
 # The depth of macros that expand to macros.
 _DEEPEST = 4
-_ENDS = re.compile(rb"\breturn\b|trap|abort|assert|\basm\b")
+_ENDS = _WORDS.compile(rb"\breturn\b|(?&ends)|\basm\b")
 _DIRECTIVE = re.compile(rb"^[ \t]*#[^\r\n]*", re.MULTILINE)
 _CODE = re.compile(rb"[;{]")
 # Tests of the capability in Python: `capability >= 750`, `major >= 7`, `(7, 5)`.
-_ASKED = re.compile(
-    rb"(?i)\b(?=\w*(?:capab|arch|\bsm|_sm|\bcc\b|compute|major))[\w.\[\]()]+\s*>=?\s*(?:(?P<number>\d{1,4})\b(?!\.\d)|"
+_ASKED = _WORDS.compile(
+    rb"(?i)\b(?=\w*(?:(?&about_capability)|\bsm|\bcc\b))[\w.\[\]()]+\s*>=?\s*(?:(?P<number>\d{1,4})\b(?!\.\d)|"
     rb"(?P<decimal>\d{1,2}\.\d)\b|\(\s*(?P<major>\d{1,2})\s*,\s*(?P<minor>\d)\s*\))"
 )
-_READS = re.compile(rb"apability|get_device_properties")
+_READS = _WORDS.compile(rb"(?&reads_capability)")
 # Tests in host code: `prop.major >= 7`.
-_ASKED_BY_HOST = re.compile(rb"\bmajor\s*(?P<sign>>=?)\s*(?P<number>\d{1,2})\b")
+_ASKED_BY_HOST = _WORDS.compile(rb"\b(?&major)\s*(?P<sign>>=?)\s*(?P<number>\d{1,2})\b")
 
 
 class Lost(NamedTuple):

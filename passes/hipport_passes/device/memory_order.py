@@ -23,20 +23,23 @@ from hipport.analysis.kernels import Kernels
 from hipport.analysis.library_names import helper_rows
 from hipport.core.edits import Edit, Span
 from hipport.core.finding import Certainty, Finding
+from hipport.core.tables import Words
 from hipport.engine.pipeline import Pass
 from hipport.program.own_headers import include
 from hipport.program.project import Project
 from hipport.syntax.cpp import Cpp
-from hipport.syntax.cuda_names import SLEEP
+from hipport.syntax.cuda_names import NAMES, SLEEP
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
 _TABLE = Path(__file__).with_suffix(".toml")
 _LOOPS = frozenset(("while_statement", "do_statement", "for_statement"))
+_WORDS = Words.read(Path(__file__).with_name("device_words.toml"), general=NAMES)
 # The body of a loop that only waits.
-_WAITS = re.compile(rb"(?:\s|[;{}]|(?:hipport::)?(?:__)?" + SLEEP + rb"\s*\([^()]*\)\s*;)*")
-_FENCE = re.compile(rb"\w*fence\w*|\basm\b|\b__(?:atomic|hip_atomic)_\w+")
+_WAITS = _WORDS.compile(rb"(?:\s|[;{}]|(?:(?&hipport)::)?(?:__)?" + SLEEP + rb"\s*\([^()]*\)\s*;)*")
+_BEHIND_POINTER = _WORDS.composed(rb"\*\s*(?:const\s+|(?&restrict)\s+)*")
+_FENCE = _WORDS.compile(rb"\w*(?&fence)\w*|\basm\b|\b__(?&compiler_atomics)_\w+")
 _WORD = re.compile(rb"[A-Za-z_]\w*")
 _ELEMENT = re.compile(rb"\b([A-Za-z_]\w*)\s*\[")
 _STORED = re.compile(rb"\s*(?:=(?!=)|(?:[-+*/|&^]|<<|>>)=)")
@@ -113,7 +116,7 @@ def _data_behind(function: Function, loop: Node) -> bytes:
         name = match[1]
         closing = function.source.closing(match.end() - 1)
         # An array that belongs to the thread or the block; a pointer may lead elsewhere.
-        own = name in local and not re.search(rb"\*\s*(?:const\s+|__restrict__\s+)*" + name + rb"\s*[=;,]", head)
+        own = name in local and not re.search(_BEHIND_POINTER + name + rb"\s*[=;,]", head)
         if closing is None or own or re.search(rb"\bvolatile\b[^;,(){}=]*\b" + name + rb"\b", head):
             continue
         if _STORED.match(code, closing + 1):

@@ -27,16 +27,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hipport.analysis.functions import Function, arguments, bare, nodes, operator_of
 from hipport.analysis.kernels import Kernels
 from hipport.core.edits import Edit, Span
 from hipport.core.finding import Certainty, Finding
+from hipport.core.tables import Words
 from hipport.engine.pipeline import Pass
 from hipport.program.project import Project
 from hipport.syntax.cpp import Cpp
-from hipport.syntax.cuda_names import VARIABLE
+from hipport.syntax.cuda_names import NAMES, VARIABLE
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -44,7 +46,8 @@ if TYPE_CHECKING:
 _COMPILER = "clang 21 (ROCm 7) at -O2"
 _MINIMUM = frozenset((b"min", b"umin", b"ullmin"))
 _SIGN_BIT = re.compile(rb"(?i)0x80(?:00)?u?|128u?|32768u?")
-_MAY_BE = re.compile(rb"\bmin|\bumin|\bullmin|(?i:0x80|\b128|\b32768)|>>\s*(?:7|15)\b")
+_WORDS = Words.read(Path(__file__).with_name("device_words.toml"), general=NAMES)
+_MAY_BE = _WORDS.compile(rb"\b(?&minima)|(?i:0x80|\b128|\b32768)|>>\s*(?:7|15)\b")
 _ZERO = re.compile(rb"0[uUlL]*|0x0+[uUlL]*|\w+\(0[uUlL]*\)|static_cast<[\w:]+>\(0[uUlL]*\)|\([\w]+\)0[uUlL]*")
 # The spellings of all bits above the sign, for a sign of 8 and of 16 bits.
 _ABOVE = {
@@ -65,11 +68,11 @@ _ABOVE_OR_AT = frozenset((">", ">="))
 _MIRRORED = {"<": ">", ">": "<", "<=": ">=", ">=": "<="}
 _UNSIGNED_NUMBER = re.compile(rb"(?:0[xX][0-9a-fA-F]+|\d+)[lL]*[uU][lL]*")
 _NUMBER = re.compile(rb"(0[xX][0-9a-fA-F]+|[1-9]\d*)[uUlL]*")
-_UNSIGNED = (
-    rb"(?:\bunsigned\b(?:\s+(?:char|short|int|long))*|\b(?:std\s*::\s*)?(?:u(?:int|char|short|long|longlong)"
-    rb"(?:\d+_t)?|size_t|u(?:8|16|32|64))\b)\s*(?:const\s+)?(?:[\w\s=+*/,.\[\]-]*,\s*)?&?"
+_UNSIGNED = _WORDS.composed(
+    rb"(?:\bunsigned\b(?:\s+(?:char|short|int|long))*|\b(?:(?&std)\s*::\s*)?(?:(?&unsigned_types)"
+    rb"(?:\d+_t)?|(?&size_type)|u(?:8|16|32|64))\b)\s*(?:const\s+)?(?:[\w\s=+*/,.\[\]-]*,\s*)?&?"
 )
-_SIGNED_BYTES = rb"(?<!unsigned )\b(?:char|short|int8_t|int16_t)\b"
+_SIGNED_BYTES = _WORDS.composed(rb"(?<!unsigned )\b(?:char|short|(?&small_integers))\b")
 _GIVEN = frozenset(("init_declarator", "assignment_expression", "return_statement"))
 
 

@@ -21,15 +21,18 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 from hipport.analysis.functions import Function
 from hipport.analysis.kernels import Kernels
 from hipport.core.edits import Edit, Span
 from hipport.core.finding import Certainty, Finding
+from hipport.core.tables import Words
 from hipport.engine.pipeline import Pass
 from hipport.program.own_headers import include
 from hipport.program.project import Project
 from hipport.syntax.cpp import Cpp
+from hipport.syntax.cuda_names import NAMES
 from hipport_passes.device.wide_warps.masks import Masks, helpers, macros_of_warps
 from hipport_passes.device.wide_warps.parted import changed, lost
 from hipport_passes.device.wide_warps.remaining import launches_that_count
@@ -37,10 +40,11 @@ from hipport_passes.device.wide_warps.twins import can_have_twin, name_of, renam
 from hipport_passes.device.wide_warps.widening import Widening
 from hipport_passes.device.wide_warps.widening_notes import NATIVE, Work
 
-_ASKS = re.compile(rb"(?://|/\*)[^\r\n]*?\bhipport:[ \t]*warp=(native|logical32)\b")
-_ASKS_NATIVE = re.compile(rb"\bhipport:[ \t]*warp=native\b")
+_WORDS = Words.read(Path(__file__).with_name("device_words.toml"), general=NAMES)
+_ASKS = _WORDS.compile(rb"(?://|/\*)[^\r\n]*?\b(?&hipport):[ \t]*(?&warp_choice)=((?&warp_choices))\b")
+_ASKS_NATIVE = _WORDS.compile(rb"\b(?&hipport):[ \t]*(?&warp_choice)=(?&native)\b")
 # Operations on 32 lanes: hipport's, and CUDA's names that become hipport's.
-_NARROW = re.compile(rb"\bhipport::(?!native\b)\w+|(?<![\w:.])__\w+")
+_NARROW = _WORDS.compile(rb"\b(?&hipport)::(?!(?&native)\b)\w+|(?<![\w:.])__\w+")
 _ASSUMED = (
     "assumes that blocks have a multiple of 64 threads, that no number of warps is written out, and that results do "
     "not depend on which threads share a warp"

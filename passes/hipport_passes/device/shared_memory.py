@@ -11,14 +11,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
 from hipport.analysis.constant_values import size, value
 from hipport.core.edits import Span
 from hipport.core.finding import Certainty, Finding
+from hipport.core.tables import Words
 from hipport.engine.pipeline import Pass
 from hipport.program.project import Project
 from hipport.syntax.cpp import Cpp, within
 from hipport.syntax.cuda import launches
+from hipport.syntax.cuda_names import NAMES
 from hipport.syntax.declarations import heads
 
 # LLVM, AMDGPU usage guide: local memory of a work-group, in bytes; only gfx950 has more.
@@ -27,9 +30,10 @@ _BYTES_OF = {"gfx950": 163840}
 _ATTRIBUTE = frozenset((b"cudaFuncSetAttribute", b"hipFuncSetAttribute"))
 _CALL = re.compile(rb"\s*\(")
 _NAME = re.compile(rb"[A-Za-z_]\w*")
-_DYNAMIC = re.compile(rb"\b(?:cuda|hip)FuncAttributeMaxDynamicSharedMemorySize\b")
-_ARRAY = re.compile(
-    rb"__shared__(?<!\w__shared__)\s+(?:__align__\s*\([^()]*\)\s*|alignas\s*\([^()]*\)\s*|volatile\s+)*"
+_WORDS = Words.read(Path(__file__).with_name("device_words.toml"), general=NAMES)
+_DYNAMIC = _WORDS.compile(rb"\b(?&platforms)(?&shared_limit)\b")
+_ARRAY = _WORDS.compile(
+    rb"(?&shared)(?<!\w(?&shared))\s+(?:(?&align)\s*\([^()]*\)\s*|alignas\s*\([^()]*\)\s*|volatile\s+)*"
     rb"(?P<type>[A-Za-z_][\w:\s]*?(?:\s*\*)?)\s*\b(?P<name>[A-Za-z_]\w*)\s*(?P<extents>(?:\[[^\[\]]+\]\s*)+);"
 )
 

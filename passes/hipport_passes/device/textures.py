@@ -18,14 +18,16 @@ from typing import Any
 from hipport.analysis.library_names import LibraryNames
 from hipport.core.edits import Edit, Span
 from hipport.core.finding import Certainty, Finding
-from hipport.core.tables import load
+from hipport.core.tables import Words, load
 from hipport.engine.pipeline import Pass
 from hipport.program.project import Project
 from hipport.syntax.cpp import Cpp
+from hipport.syntax.cuda_names import NAMES
 
 _CALL = re.compile(rb"\s*[<(]")
 _OF_TYPE = re.compile(rb"\s*(?P<type><[^<>;{}()]*>\s*)?\(")
-_MODE = re.compile(rb"(?:cuda|hip)BoundaryMode(Zero|Trap|Clamp)")
+_WORDS = Words.read(Path(__file__).with_name("device_words.toml"), general=NAMES)
+_MODE = _WORDS.compile(rb"(?&platforms)(?&boundary_mode)((?&boundary_modes))")
 
 
 def _rows() -> dict[str, Any]:

@@ -11,21 +11,25 @@ import re
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
+from pathlib import Path
 from typing import TypeVar
 
 from hipport.analysis.functions import Function, function_at, functions
 from hipport.analysis.word_index import Holders
+from hipport.core.tables import Words
 from hipport.program.project import Component
 from hipport.syntax.cpp import Cpp
+from hipport.syntax.cuda_names import NAMES
 
 #: A place that may hold a value: its kind, its name, and the start of its function, or the index of the parameter.
 Place = tuple[str, bytes, int]
 _Said = TypeVar("_Said")
 
-_CAST = re.compile(
-    rb"\(\s*(?:const\s+|volatile\s+|struct\s+|unsigned\s+|long\s+)*[\w:]+(?:\s*<[^<>]*>)?\s*(?:const\s*)?(?:\*\s*(?:const\s*|__restrict__\s*)?)+\)"
+_WORDS = Words.read(Path(__file__).with_name("device_words.toml"), general=NAMES)
+_CAST = _WORDS.compile(
+    rb"\(\s*(?:const\s+|volatile\s+|struct\s+|unsigned\s+|long\s+)*[\w:]+(?:\s*<[^<>]*>)?\s*(?:const\s*)?(?:\*\s*(?:const\s*|(?&restrict)\s*)?)+\)"
 )
-_NAMED_CAST = re.compile(rb"(?:reinterpret|static|const|dynamic)_cast\s*<[^()]*?>\s*(?=\()")
+_NAMED_CAST = _WORDS.compile(rb"(?&all_casts)\s*<[^()]*?>\s*(?=\()")
 _CALLED = re.compile(rb"(?:::)?(?:\w+\s*::\s*)*(~?\w+)\s*(?:<[^()]*>)?\s*(?=\()")
 _METHOD = re.compile(rb"(?P<of>.+?)\s*(?:\.|->)\s*(?P<name>\w+)\s*(?:<[^()]*>)?\s*\(\s*[^()]*\)\s*", re.DOTALL)
 _MEMBER = re.compile(rb"(?:[\w:]+(?:\s*\[[^\]]*\])*\s*(?:\.|->)\s*)+(\w+)\s*(?:[\[+-].*)?", re.DOTALL)
@@ -33,8 +37,8 @@ _MEMBER_OF_ANY = re.compile(rb"(?:[\w:]+\s*(?:\.|->)\s*)*[\w:]+\s*\([^=;]*\)\s*(
 _NAME = re.compile(rb"(?:\w+\s*::\s*)*(\w+)\s*(?:[\[+-].*)?", re.DOTALL)
 _ADDRESS = re.compile(rb"&\s*(?:\(\s*)?(\w+)\s*(?P<rest>\[|->|\.|\)?\s*$)")
 _NEW = re.compile(rb"new\s+(?:\([^()]*\)\s*)?(?:\w+\s*::\s*)*(\w+)")
-_ASSIGNED = re.compile(
-    rb"(?P<target>(?<![\w\])])(?:[\w\]\)]+\s*(?:\.|->)\s*)*\b(?!auto\b)\w+|\*\s*\w+|\[[\w\s,]+\]|\btie\s*\([\w\s,.>-]+\))\s*(?:\[[^\]=;]*\]\s*)?=(?!=)(?P<value>[^;]+)"
+_ASSIGNED = _WORDS.compile(
+    rb"(?P<target>(?<![\w\])])(?:[\w\]\)]+\s*(?:\.|->)\s*)*\b(?!auto\b)\w+|\*\s*\w+|\[[\w\s,]+\]|\b(?&tie)\s*\([\w\s,.>-]+\))\s*(?:\[[^\]=;]*\]\s*)?=(?!=)(?P<value>[^;]+)"
 )
 # The pattern allows nested parentheses: a constructor's arguments are not those of its members' initializers.
 _MADE = re.compile(
@@ -42,14 +46,14 @@ _MADE = re.compile(
     rb"(?P<value>(?:[^;{}()]|\((?:[^;{}()]|\((?:[^;{}()]|\([^;{}()]*\))*\))*\))*)[)}]\s*[;,{]"
 )
 # `thrust::device_vector<int> w(v)` copies into memory of its own.
-_COPIES = re.compile(rb"\b(?:device|host)_vector\s*<[^;{}()]*>\s*\Z")
+_COPIES = _WORDS.compile(rb"\b(?&vectors)\s*<[^;{}()]*>\s*\Z")
 # A value that is put into a container is read from it again.
-_PUT = re.compile(rb"\b(\w+)\s*(?:\.|->)\s*(?:push(?:_back)?|emplace(?:_back)?|insert|store|assign)\s*\(")
+_PUT = _WORDS.compile(rb"\b(\w+)\s*(?:\.|->)\s*(?&puts)\s*\(")
 # `[device, number = properties.major] (…) { … }`
 _CAPTURED = re.compile(rb"[\[,]\s*&?(?P<target>\w+)\s*=(?!=)\s*(?P<value>[^][,=;{}]+)(?=(?:,[^][;{}]*)?\]\s*[({])")
 _RETURN = re.compile(rb"\breturn\b(?P<value>[^;]*)")
 _LAUNCH = re.compile(rb"\b(\w+)\s*(?:<[^<>;]*>\s*)?<<<[^;]*?>>>\s*\(")
-_LAUNCHED = re.compile(rb"\b(?:cuda|hip)LaunchKernel(?:GGL)?\s*\(")
+_LAUNCHED = _WORDS.compile(rb"\b(?&platforms)(?&launches)\s*\(")
 CALL = re.compile(rb"\b([A-Za-z_]\w*)\s*(?:<[^<>;(){}]*>\s*)?\(")
 _ARRAY = re.compile(rb"\b(\w+)\s*\[[^\]]*\]\s*=\s*\{([^;]*)\}")
 # Objects that hold a pointer, and PyTorch's views, whose memory is the tensor's.

@@ -31,33 +31,36 @@ from hipport.analysis.library_names import helper_rows
 from hipport.core.edits import Edit, Span
 from hipport.core.finding import Certainty, Finding
 from hipport.core.proof import Ground, Kept, Scope, missing
+from hipport.core.tables import Words
 from hipport.engine.pipeline import Pass
 from hipport.program.own_headers import include
 from hipport.program.project import Project
 from hipport.syntax.cpp import Cpp, within
-from hipport.syntax.cuda_names import MASKED, MATCH, SHUFFLE
+from hipport.syntax.cuda_names import MASKED, MATCH, NAMES, SHUFFLE
 from hipport_passes.device.waves.kinds import hip_throughout, narrow_mask
 from hipport_passes.device.waves.sizes import sizes_of_wavefronts
 
 _TABLE = Path(__file__).with_suffix(".toml")
 
 _MACRO = re.compile(rb"#[ \t]*define\b")
+_WORDS = Words.read(Path(__file__).with_name("device_words.toml"), general=NAMES)
 # A name that a macro pastes together: its prefix, and the argument.
-_PASTED = re.compile(rb"(?<![\w#])(?<!#[ \t])(__(?:[a-z]\w*)?)[ \t]*##[ \t]*(\w+)[ \t]*##[ \t]*(\w*_sync)\b")
+_PASTED = _WORDS.compile(rb"(?<![\w#])(?<!#[ \t])(__(?:[a-z]\w*)?)[ \t]*##[ \t]*(\w+)[ \t]*##[ \t]*(\w*(?&masked))\b")
 # A part of such a name; and function-like macros, which may paste their arguments, or pass them to others.
-_PART = re.compile(rb"(?<!\w)(?:_sync|__(?:shfl|match|reduce)_(?:[a-z]+_)?)(?!\w)")
+_PART = _WORDS.compile(rb"(?<!\w)(?:(?&masked)|__(?&in_parts)_(?:[a-z]+_)?)(?!\w)")
 _FUNCTION_LIKE = re.compile(rb"^[ \t]*#[ \t]*define[ \t]+(\w+)\(", re.M)
 _GIVEN_TO = re.compile(rb"(\w+)[ \t]*\((?:[^();{}]|\([^()]*\))*$")
 # Shuffles by a distance.
-_BY_DISTANCE = re.compile(rb"__shfl_(?:up|down|xor)_sync")
-_OF_WARPS = re.compile(rb"__\w+_sync")
-_FOR_CUDA = re.compile(
-    rb"^[ \t]*#[ \t]*define[ \t]+(\w+)(?:\([^()]*\))?[ \t]+(__(?:shfl\w*|ballot|any|all)_sync)\b", re.M
+_BY_DISTANCE = _WORDS.compile(rb"__(?&by_distance)(?&masked)")
+_OF_WARPS = _WORDS.compile(rb"__\w+(?&masked)")
+_FOR_CUDA = _WORDS.compile(
+    rb"^[ \t]*#[ \t]*define[ \t]+(\w+)(?:\([^()]*\))?[ \t]+(__(?:(?&shuffle)\w*|(?&functions_of_warps))(?&masked))\b",
+    re.M,
 )
-_FOR_HIP = re.compile(
-    rb"^[ \t]*#[ \t]*define[ \t]+(\w+)\([^()]*\)[ \t]+(__(?:any|all|" + SHUFFLE + rb"))[ \t]*\(", re.M
+_FOR_HIP = _WORDS.compile(
+    rb"^[ \t]*#[ \t]*define[ \t]+(\w+)\([^()]*\)[ \t]+(__(?:(?&any_or_all)|" + SHUFFLE + rb"))[ \t]*\(", re.M
 )
-_OWN_BARRIER = re.compile(rb"^[ \t]*#[ \t]*define[ \t]+__syncwarp\b[^\r\n]*(?:barrier|fence|sync)", re.M)
+_OWN_BARRIER = _WORDS.compile(rb"^[ \t]*#[ \t]*define[ \t]+(?&warp_barrier)\b[^\r\n]*(?&waits_of_warps)", re.M)
 
 
 # Suffixes of collectives.
@@ -68,8 +71,8 @@ _TOGETHER = "all lanes that its mask names reach this call together"
 
 _COLLECTIVES = Collectives(
     re.compile(MASKED),
-    re.compile(rb"__activemask|__ballot(?:_sync)?|__" + MATCH + rb"_sync|activemask|ballot|match_any"),
-    re.compile(rb"__syncthreads\w*"),
+    _WORDS.compile(rb"(?&active_mask)|(?&ballot)(?&masked)?|__" + MATCH + rb"(?&masked)|(?&found_out)"),
+    _WORDS.compile(rb"(?&block_barrier)\w*"),
 )
 
 # The same functions in a program that is ported, completely or partly.

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TypeAlias
 
 from hipport.analysis.functions import function_at
@@ -21,10 +22,12 @@ from hipport.analysis.library_names import LibraryNames
 from hipport.core.edits import Edit, NewFile, Span
 from hipport.core.finding import Certainty, Finding
 from hipport.core.source import Source
+from hipport.core.tables import Words
 from hipport.engine.pipeline import Pass
 from hipport.program.own_headers import include
 from hipport.program.project import Project
 from hipport.syntax.cpp import Cpp, within
+from hipport.syntax.cuda_names import NAMES
 from hipport.syntax.declarations import member_of
 from hipport_passes.device.waves.kinds import Wavefronts
 from hipport_passes.device.waves.marks import asked
@@ -36,22 +39,24 @@ _WORD = re.compile(rb"\w")
 _MEMBER = re.compile(rb"(?:\.|->)\s*\Z")
 # A query of the attribute. The edit drops the device expression, so that must have no side effects.
 _SIMPLE = rb"(?:[^(),;{}=+-]|->)*"
-_ATTRIBUTE = re.compile(
-    rb"\b(?P<function>cu(?:da)?DeviceGetAttribute|hipDeviceGetAttribute)\s*\(\s*(?P<place>" + _SIMPLE + rb"?)\s*,"
-    rb"\s*(?P<attribute>cudaDevAttrWarpSize|CU_DEVICE_ATTRIBUTE_WARP_SIZE|hipDeviceAttributeWarpSize)\s*,\s*"
-    + _SIMPLE
-    + rb"\)"
+_WORDS = Words.read(
+    Path(__file__).with_suffix(".toml"),
+    general=Words.read(Path(__file__).with_name("device_words.toml"), general=NAMES),
+)
+_ATTRIBUTE = _WORDS.compile(
+    rb"\b(?P<function>(?&functions))\s*\(\s*(?P<place>" + _SIMPLE + rb"?)\s*,"
+    rb"\s*(?P<attribute>(?&attributes))\s*,\s*" + _SIMPLE + rb"\)"
 )
 _ASKS = frozenset((b"cudaDevAttrWarpSize", b"CU_DEVICE_ATTRIBUTE_WARP_SIZE", b"hipDeviceAttributeWarpSize"))
 _SUCCESS = {b"cudaDeviceGetAttribute": b"cudaSuccess", b"hipDeviceGetAttribute": b"hipSuccess"}
 _ADDRESS = re.compile(rb"&\s*(?P<variable>[A-Za-z_](?:[\w.\[\]]|->)*)")
 _STATEMENT_BEFORE = re.compile(rb"[;{}]\s*\Z")
 _STATEMENT_AFTER = re.compile(rb"\s*;")
-_OWN_MEMBER = re.compile(
-    rb"\b(?:int|unsigned|size_t|u?int\d+_t|long|short)\s+(?:\w+\s*(?:=[^,;(){}]*)?,\s*)*(warpSize)\s*[;={,]"
+_OWN_MEMBER = _WORDS.compile(
+    rb"\b(?:int|unsigned|(?&size_type)|u?int\d+_t|long|short)\s+(?:\w+\s*(?:=[^,;(){}]*)?,\s*)*((?&warp_size))\s*[;={,]"
 )
 #: Properties of a device, in programs that may also have structures of their own with such a member.
-_PROPERTIES = re.compile(rb"\b(?:cudaDeviceProp|hipDeviceProp_t)\b(?:\s*const\b)?\s*>?")
+_PROPERTIES = _WORDS.compile(rb"\b(?&property_types)\b(?:\s*const\b)?\s*>?")
 _ALIASES = re.compile(
     rb"\busing\s+(\w+)\s*=\s*(?:::)?" + _PROPERTIES.pattern + rb"\s*;|"
     rb"\btypedef\s+(?:struct\s+)?(?:::)?" + _PROPERTIES.pattern + rb"\s+(\w+)\s*;"
@@ -59,10 +64,10 @@ _ALIASES = re.compile(
 _DECLARED = re.compile(
     rb"[&*\s]*([A-Za-z_]\w*)\s*(?:\[[^\[\]]*\]|\{[^{}]*\})*(?:=(?:\{[^{}]*\}|(?!\{[^{}]*\})[^,;()]|\([^()]*\))*)?\s*(,|[;)])"
 )
-_GOT = re.compile(rb"\b(\w+)\s*=\s*\*?\s*(?:\w+::)*get\w*DeviceProp\w*\s*\(")
-_RETURNED = re.compile(rb"get\w*DeviceProp\w*\s*\([^()]*\)\s*\Z|\bget_device_properties\s*\([^()]*\)\s*\Z")
+_GOT = _WORDS.compile(rb"\b(\w+)\s*=\s*\*?\s*(?:\w+::)*get\w*(?&of_properties)\w*\s*\(")
+_RETURNED = _WORDS.compile(rb"get\w*(?&of_properties)\w*\s*\([^()]*\)\s*\Z|\b(?&torch_properties)\s*\([^()]*\)\s*\Z")
 _LAST_NAME = re.compile(rb"([A-Za-z_]\w*)\s*(?:\[[^\[\]]*\]|\([^()]*\))*\s*\Z")
-_SIZE = re.compile(rb"\b(?<!::)(?<!\.)(?<!->)warpSize\b")
+_SIZE = _WORDS.compile(rb"\b(?<!::)(?<!\.)(?<!->)(?&warp_size)\b")
 _DEFINE = re.compile(rb"#[ \t]*define\b")
 # `int Params::`, before the name of a method.
 _OF_CLASS = re.compile(rb"(\w+)\s*(?:<[^<>]*>\s*)?::\s*\Z")
@@ -70,8 +75,8 @@ _OF_CLASS = re.compile(rb"(\w+)\s*(?:<[^<>]*>\s*)?::\s*\Z")
 _BY_MEMBER = re.compile(rb"&\s*(?:::\s*)?" + _PROPERTIES.pattern + rb"\s*::\s*\Z")
 _ASSIGNED = re.compile(rb"\s*=[^=]")
 # A print is not a launch, not a shift of a number, and not a logarithm.
-_PRINTS = re.compile(
-    rb"(?i:printf|\bcout\b|\bprint\w*)|\b(?:LOG(?!2|10)\w*|Log\w*|log(?:ger|ging|_(?!2)\w*))\b|(?<!<)(?<![\duUlL])(?<![\duUlL]\s)<<(?!<)"
+_PRINTS = _WORDS.compile(
+    rb"(?i:(?&printf)|\b(?&streams)\b|\b(?&prints)\w*)|\b(?:LOG(?!2|10)\w*|Log\w*|log(?:ger|ging|_(?!2)\w*))\b|(?<!<)(?<![\duUlL])(?<![\duUlL]\s)<<(?!<)"
 )
 # A directly printed value: an argument, or an operand between two `<<`, perhaps under a cast.
 _ALONE_BEFORE = re.compile(rb"(?:,|<<|[\w]\s*\(|static_cast\s*<[^<>]*>\s*\()\s*(?:\(\s*[a-z_ ]+\)\s*)?\Z")

@@ -26,11 +26,12 @@ from hipport.analysis.functions import LOOPS, Function, Variable, arguments, cal
 from hipport.analysis.kernels import Kernels
 from hipport.core.edits import Edit, Span
 from hipport.core.finding import Certainty, Finding
-from hipport.core.tables import load, one_of
+from hipport.core.tables import Words, one_of
 from hipport.engine.pipeline import Pass
 from hipport.program.own_headers import include
 from hipport.program.project import Project
 from hipport.syntax.cpp import Cpp
+from hipport.syntax.cuda_names import NAMES
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -40,16 +41,16 @@ _SHIFT = re.compile(rb"<<(?<!<<<)(?!<)|>>(?<!>>>)(?!>)")
 # A macro whose text has neither `#` nor `##`.
 _MACRO = re.compile(rb"#[ \t]*define[ \t]+\w+(?P<parameters>\([^()]*\))?(?P<text>[ \t(][^#]*)", re.DOTALL)
 _SPLICE = re.compile(rb"\\(?=[ \t]*[\r\n])")
-_WORDS: dict[str, str] = load(Path(__file__).with_suffix(".toml"))["words"]
+_WORDS = Words.read(Path(__file__).with_suffix(".toml"), general=NAMES)
 _RANGES, _SIZES = one_of(_WORDS["ranged"]).encode(), one_of(_WORDS["sizes"]).encode()
 # Operations that may show the amount of a shift.
-_TELLS = re.compile(rb"(?i)" + _RANGES + rb"|\bmin\b|\b31\b|\b0x1f\b|\b32\b|\b63\b|\b64\b|" + _SIZES)
-_RANGED = re.compile(rb"(?i)" + _RANGES + rb"|\bmin\b")
-_TELLING = re.compile(rb"(?i)\w*(?:" + _RANGES + rb"|" + _SIZES + rb")\w*|min|31|0x1f|32|63|64")
+_TELLS = _WORDS.compile(rb"(?i)" + _RANGES + rb"|\b(?&minimum)\b|\b31\b|\b0x1f\b|\b32\b|\b63\b|\b64\b|" + _SIZES)
+_RANGED = _WORDS.compile(rb"(?i)" + _RANGES + rb"|\b(?&minimum)\b")
+_TELLING = _WORDS.compile(rb"(?i)\w*(?:" + _RANGES + rb"|" + _SIZES + rb")\w*|(?&minimum)|31|0x1f|32|63|64")
 _LANE = re.compile(rf"(?i)(?:\w*_)?{one_of(_WORDS['lanes'])}_?|{one_of(_WORDS['lanes_alone'])}".encode())
 _MASKS = re.compile(rf"(?i){one_of(_WORDS['masks'])}".encode())
 _WIDE = re.compile(rf"long\s+long|\b{one_of(_WORDS['wide'])}\b".encode())
-_NARROW = re.compile(rf"(?:\s|\b(?:std\s*::|{one_of(_WORDS['narrow'])})\b)+".encode())
+_NARROW = _WORDS.compile(rb"(?:\s|\b(?:(?&std)\s*::|(?&narrow))\b)+")
 # `#define ALL 0xffffffffu`, `constexpr uint64_t all = ~0`
 _MACRO_NUMBER = re.compile(
     rb"#[ \t]*define[ \t]+(?P<macro>\w+)[ \t]+(?P<number>\(*~?(?:0[xX][0-9a-fA-F]+|\d+)[uUlL]*\)*)[ \t]*[\r\n]"
@@ -58,7 +59,8 @@ _CONSTANT = re.compile(rb"const(?<!\wconst)(?:expr)?\b(?P<type>[\w\s:]*?)\b(?P<c
 _MOST = {b"UINT_MAX": 32, b"UINT32_MAX": 32, b"INT_MAX": 32, b"INT32_MAX": 32, b"UINT64_MAX": 64, b"ULLONG_MAX": 64}
 _OF_32 = re.compile(one_of(_WORDS["of_32_bits"], r"\w+").encode())
 _COUNTS = {b"popc": 0, b"ffs": 0, b"clz": 1}
-_COUNT = re.compile(rb"__(popc|ffs|clz)(ll)?")
+_STORAGE = _WORDS.compile(rb"\b(?:(?&shared)|extern)\b")
+_COUNT = _WORDS.compile(rb"__((?&counts))(ll)?")
 _NAME = re.compile(rb"[A-Za-z_]\w*")
 _NUMBER = re.compile(rb"(0[xX][0-9a-fA-F]+|\d+)([uUlL]*)")
 
@@ -310,7 +312,7 @@ class _Values:
             + rb"\s*([\[,)=;])",
             self.function.text(self.function.node),
         )
-        widths = {_bits(re.sub(rb"\b(?:__shared__|extern)\b", b"", made)) for made, _ in declared if made.strip()}
+        widths = {_bits(_STORAGE.sub(b"", made)) for made, _ in declared if made.strip()}
         return widths.pop() if len(widths) == 1 else None
 
     def _declared(self, variable: Variable) -> bytes:

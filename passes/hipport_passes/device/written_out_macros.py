@@ -10,17 +10,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
 from hipport.core.edits import Span
 from hipport.core.finding import Certainty, Finding
+from hipport.core.tables import Words
 from hipport.engine.pipeline import Pass
 from hipport.program.project import Project
 from hipport.syntax.cpp import Cpp
+from hipport.syntax.cuda_names import NAMES
 
+_WORDS = Words.read(Path(__file__).with_name("device_words.toml"), general=NAMES)
 _MARK = re.compile(rb"// hipport wrote (\w+) out at its uses\b")
-_TYPE = re.compile(rb"(?:[busf](?:8|16|32|64)|f16x2|[su]16x2|bf16(?:x2)?|pred)")
+_TYPE = _WORDS.compile(rb"(?:[busf](?:8|16|32|64)|f16x2|[su]16x2|bf16(?:x2)?|(?&predicate))")
 _OWN_TYPE = re.compile(rb"(?<![\w.#])(%b)(?!\w|\s*[,)])" % _TYPE.pattern)
-_PORTED = re.compile(rb"hipport/ptx\.h|hipport::ptx::")
+_PORTED = _WORDS.compile(rb"(?&hipport)/(?&of_ptx)\.h|(?&hipport)::(?&of_ptx)::")
 _BEFORE = re.compile(rb"(\w+|[*&>])\s*\Z")
 _USE = re.compile(rb"(?<![\w.:>#])([A-Za-z_]\w*)\s*\(([^()]*)\)")
 _DEFINES = re.compile(rb"#[ \t]*(?:define|undef)[ \t]+(\w+)")

@@ -31,11 +31,12 @@ from hipport.analysis.uniform_values import WARP
 from hipport.analysis.word_index import leading_to
 from hipport.core.edits import Edit, Span
 from hipport.core.finding import Certainty, Finding
-from hipport.core.tables import load, one_of
+from hipport.core.tables import Words, load, one_of
 from hipport.engine.pipeline import Pass
 from hipport.program.own_headers import include, line_of, with_included_headers
 from hipport.program.project import Component, Project
 from hipport.syntax.cpp import Cpp, template_arguments
+from hipport.syntax.cuda_names import NAMES
 from hipport.syntax.declarations import member_or_qualified
 from hipport_passes.device.warp_intrinsics import assumption
 
@@ -44,8 +45,9 @@ if TYPE_CHECKING:
 
 _TABLE = Path(__file__).with_suffix(".toml")
 
-_CLASS_NAME = re.compile(rb"Warp[A-Z]\w+|BlockLoad|BlockStore")
-_LANE_NAME = re.compile(rb"LaneMask\w\w|WARP_\w+|" + one_of(load(_TABLE)["words"]["lane_names"]).encode())
+_LISTS = Words.read(_TABLE, general=NAMES)
+_CLASS_NAME = _LISTS.compile(rb"(?&of_warps)[A-Z]\w+|(?&of_blocks)")
+_LANE_NAME = _LISTS.compile(rb"(?&lane_masks)\w\w|(?&lane_macros)\w+|(?&lane_names)")
 _NAME = re.compile(rb"(?:(?P<root>\b\w+)(?P<colons>\s*::\s*))?\b(?P<name>" + _CLASS_NAME.pattern + rb")\s*<(?!<)")
 _LANES = re.compile(
     rb"(?:::\s*)?\b(?P<root>\w+)\s*::\s*"
@@ -62,20 +64,22 @@ _USING = re.compile(rb"\busing\s+(?:::\s*)?\Z")
 _ALGORITHM = re.compile(rb"(?:\w+\s*::\s*)*(\w+)")
 # Sums over an array that hipCUB starts from `T(0)` (device_reduce.hpp, device_scan.hpp of ROCm 7.0), and CUB from
 # `T{}`.
-_SUM = re.compile(
-    rb"(?P<space>(?:::\s*)?\b(?P<root>\w+)\s*::\s*)(?P<device>Device(?:Reduce|Scan))\s*::\s*(?P<name>Sum|ExclusiveSum)\s*"
+_SUM = _LISTS.compile(
+    rb"(?P<space>(?:::\s*)?\b(?P<root>\w+)\s*::\s*)(?P<device>(?&device_classes))\s*::\s*(?P<name>(?&sums))\s*"
     rb"(?=\()"
 )
-_SUM_NAMES = re.compile(rb"Device(?:Reduce|Scan)\s*::\s*(?:Sum|ExclusiveSum)\s*(?=\()")
-_STRUCTURE = re.compile(rb"\b(?:struct|class)\s+(?:(?:__align__|alignas)\s*\([^()]*\)\s*)?(\w+)\s*(?:final\s*)?[:{]")
+_SUM_NAMES = _LISTS.compile(rb"(?&device_classes)\s*::\s*(?&sums)\s*(?=\()")
+_STRUCTURE = _LISTS.compile(
+    rb"\b(?:struct|class)\s+(?:(?:(?&align)|alignas)\s*\([^()]*\)\s*)?(\w+)\s*(?:final\s*)?[:{]"
+)
 # After a closing brace: `typedef struct { … } name;`
 _TYPEDEF = re.compile(rb"\btypedef\s+struct\b[^;{}]*\{[^{}]*\}\s*(\w+)\s*;")
 _WORDS = re.compile(rb"[A-Za-z_]\w*")
 #: The text after the parameters of a constructor.
 _BODY = re.compile(rb"\s*(?:noexcept\s*)?(?:\{|:(?!:)|=\s*default\b)")
 # Classes whose methods are collectives of lanes or threads.
-_TOGETHER = re.compile(one_of(load(_TABLE)["words"]["warps"]).encode() + rb"|Block[A-Z]\w+")
-_OF_LANES = re.compile(rb"Warp[A-Z]\w+")
+_TOGETHER = _LISTS.compile(rb"(?&warps)|(?&of_block)[A-Z]\w+")
+_OF_LANES = _LISTS.compile(rb"(?&of_warps)[A-Z]\w+")
 _OF_CUB = re.compile(rb"(?:\b(\w+)\s*::\s*)?\b(" + _TOGETHER.pattern + rb")\s*<(?!<)")
 _IN_FRONT = rb"([\w:]+(?:\s*<[^;(){}]*>)?(?:\s*::\s*\w+)*)\s*(?:const\b\s*)?&{0,2}\s*\b%s\s*[,)=;{(\[]"
 _NO_TYPES = (b"return", b"const", b"else", b"new", b"typename", b"in", b"case")
@@ -223,11 +227,11 @@ def _items(source: Cpp, argument: Span) -> bytes | None:
     for name in _WORDS.findall(source.code, argument.start, argument.end):
         if name in (b"thrust", b"raw_pointer_cast", b"data", b"get"):
             continue
-        declared = re.compile(
-            rb"\b(\w+)\s*(?:const\s*)?\*+\s*(?:const\s+|__restrict__\s+)*(?:\w+\s*,\s*\*\s*)*"
+        declared = _LISTS.compile(
+            rb"\b(\w+)\s*(?:const\s*)?\*+\s*(?:const\s+|(?&restrict)\s+)*(?:\w+\s*,\s*\*\s*)*"
             + re.escape(name)
             + rb"\b|"
-            rb"\bdevice_(?:vector|ptr)\s*<\s*(\w+)\s*>\s*&?\s*" + re.escape(name) + rb"\b"
+            rb"\b(?&device_types)\s*<\s*(\w+)\s*>\s*&?\s*" + re.escape(name) + rb"\b"
         )
         found = {match[1] or match[2] for match in declared.finditer(source.code)} - {b"return"}
         if found:
@@ -247,7 +251,7 @@ def _made_of_one(source: Cpp) -> frozenset[bytes]:
     names = _structures(source)
     if not names:
         return frozenset()
-    declared = re.compile(rb"(?<![\w~:.>])(" + b"|".join(map(re.escape, sorted(names))) + rb")\s*(?=\()")
+    declared = _LISTS.compile(rb"(?<![\w~:.>])(" + b"|".join(map(re.escape, sorted(names))) + rb")\s*(?=\()")
     found = set()
     for match in declared.finditer(source.code):
         closing = source.closing(match.end())
@@ -387,7 +391,7 @@ class _Objects:
                 self._aliases.setdefault(each.name, []).append(file.code[each.start : each.end])
         names = b"|".join(sorted(_methods()))
         self.collectives = Collectives(
-            re.compile(names), re.compile(rb"(?!)"), re.compile(rb"__syncthreads\w*"), self.group
+            re.compile(names), re.compile(rb"(?!)"), _LISTS.compile(rb"(?&block_barrier)\w*"), self.group
         )
 
     def group(self, function: Function, name: Node) -> tuple[Node | None, int]:

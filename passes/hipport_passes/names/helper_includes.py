@@ -30,10 +30,11 @@ from hipport.program.own_headers import (
 from hipport.program.own_headers import header as placed
 from hipport.program.project import Project
 from hipport.syntax.cpp import Cpp, within
+from hipport.syntax.cuda_names import NAMES
 from hipport.syntax.lexing import lex
 
 #: One of hipport's names.
-USE = re.compile(rb"(?<!\w::)(?<!\w)hipport\s*::\s*(?:\w+\s*::\s*)*\w+")
+USE = NAMES.compile(rb"(?<!\w::)(?<!\w)(?&hipport)\s*::\s*(?:\w+\s*::\s*)*\w+")
 _LINE = re.compile(rb"[ \t]*#[ \t]*include[ \t]*\"[^\"\r\n]+\"[ \t]*(?:\r\n|\n|\r)")
 _NAMESPACE = re.compile(rb"namespace\s+(\w+)\s*$")
 _WORD = re.compile(rb"[A-Za-z_]\w*|[{}]")

@@ -16,19 +16,20 @@ from typing import NamedTuple
 
 from hipport.core.edits import Span
 from hipport.core.finding import Certainty, Finding
-from hipport.core.tables import load, one_of
+from hipport.core.tables import Words, load, one_of
 from hipport.engine.pipeline import Pass
 from hipport.program.project import Project
 from hipport.syntax.cpp import Cpp
+from hipport.syntax.cuda_names import NAMES
 from hipport_passes.names import api_names
 
-_WORDS: dict[str, str] = load(Path(__file__).with_suffix(".toml"))["words"]
+_WORDS = Words.read(Path(__file__).with_suffix(".toml"), general=NAMES)
 # A string that is the name of a library's file, or a path to it: `/usr/lib/libcuda.so.1`, `cublas64_11.dll`.
-_FILE = re.compile(
-    rb'"(?:[^"\\\r\n]*[/\\])?(?:lib)?(?P<name>[A-Za-z][A-Za-z-]*?)(?:64_\d+(?:_\d+)*)?'
-    rb'\.(?:so(?:\.\d+)*|dll|dylib)"'
+_FILE = _WORDS.compile(
+    rb'"(?:[^"\\\r\n]*[/\\])?(?&lib)?(?P<name>[A-Za-z][A-Za-z-]*?)(?:64_\d+(?:_\d+)*)?'
+    rb'\.(?:so(?:\.\d+)*|(?&suffixes))"'
 )
-_OF_ROCM = re.compile(rb"\blib" + one_of(_WORDS["of_rocm"], r"\w+").encode() + rb"\b[^\"\r\n]*\"")
+_OF_ROCM = _WORDS.compile(rb"\b(?&lib)" + one_of(_WORDS["of_rocm"], r"\w+").encode() + rb"\b[^\"\r\n]*\"")
 _ASKING = re.compile(one_of(_WORDS["asking"]).encode())
 _CALL = re.compile(rb"\s*\(")
 _TEXT = re.compile(rb'"(\w+)"')

@@ -23,14 +23,17 @@ from hipport.engine.pipeline import Pass
 from hipport.program.extensions import extensions
 from hipport.program.project import Project
 from hipport.syntax.cpp import Cpp
+from hipport.syntax.cuda_names import NAMES
 
 _NAME = b"lerp"
 _PARAMETERS = re.compile(
     rb"\(\s*(?:const\s+)?(?P<type>float|double|long\s+double)(?:\s+const)?\s*\w*\s*"
     rb"(?:,\s*(?:const\s+)?(?P=type)(?:\s+const)?\s*\w*\s*){2}\)"
 )
-_CXX20 = re.compile(rb"-std=(?:c|gnu)\+\+(?:2\w)|(?:CXX|CUDA|HIP)_STANDARD[ \t]+2\d|(?:cxx|cuda|hip)_std_2\d")
-_STANDARD = re.compile(rb"-std=(?:c|gnu)\+\+\w+")
+_CXX20 = NAMES.compile(
+    rb"-(?&std)=(?:c|(?&gnu))\+\+(?:2\w)|(?&standard_properties)_STANDARD[ \t]+2\d|(?&standard_features)_(?&std)_2\d"
+)
+_STANDARD = NAMES.compile(rb"-(?&std)=(?:c|(?&gnu))\+\+\w+")
 # <math.h>, and headers that include it: Python's headers do, ATen's alone do not.
 _MATH = frozenset(("math.h", "Python.h", "pybind11/pybind11.h", "torch/extension.h", "torch/python.h"))
 _INSIDE = frozenset(("namespace_definition", "class_specifier", "struct_specifier", "union_specifier"))

@@ -22,11 +22,12 @@ from pathlib import Path, PurePath
 
 from hipport.core.edits import Edit, NewFile, Span
 from hipport.core.finding import Certainty, Finding
-from hipport.core.tables import load
+from hipport.core.tables import Words, load
 from hipport.engine.pipeline import Pass
 from hipport.program.own_headers import include, with_included_headers
 from hipport.program.project import Project
 from hipport.syntax.cpp import Cpp, within
+from hipport.syntax.cuda_names import NAMES
 from hipport.syntax.declarations import member_or_qualified
 from hipport_passes.names.pytorch_headers import includes_pytorch
 
@@ -34,9 +35,10 @@ from hipport_passes.names.pytorch_headers import includes_pytorch
 _CCCL = ("cub/", "thrust/", "hipcub/")
 _TABLE = Path(__file__).with_suffix(".toml")
 
-_ANY = re.compile(rb"(?:cub|nvcuda|thrust\s*::\s*(?:system\s*::\s*)?cuda\w*|cuda\s*::\s*\w+)\b")
+_WORDS = Words.read(Path(__file__).with_suffix(".toml"), general=NAMES)
+_ANY = _WORDS.compile(rb"(?:(?&whole)|(?&thrust)\s*::\s*(?:(?&systems)\s*::\s*)?(?&cuda)\w*|(?&cuda)\s*::\s*\w+)\b")
 # `using namespace cuda;`, `namespace cs = cuda;`
-_WHOLE = re.compile(rb"cuda\s*;")
+_WHOLE = _WORDS.compile(rb"(?&cuda)\s*;")
 _CUB_NAME = re.compile(rb"\s*::\s*(\w+)")
 _ALONE = re.compile(rb"\b(?:using\s+namespace|namespace\s+\w+\s*=)\s*(?:::\s*)?$")
 # `#define CUB_NS cub`, and nothing else.
@@ -45,35 +47,37 @@ _LINE_END = re.compile(rb"[ \t]*(?:[\r\n]|$)")
 # A name with a capital letter is neither an inner namespace, such as `cub::detail`, nor a function that `cub_thrust`
 # handles.
 _LARGE = re.compile(rb"[A-Z]")
-_DEVICE = re.compile(rb"\s*::\s*(Device\w+)\s*::\s*(\w+)\s*(?:<[^;(){}]*>\s*)?\(")
+_DEVICE = _WORDS.compile(rb"\s*::\s*((?&device_classes)\w+)\s*::\s*(\w+)\s*(?:<[^;(){}]*>\s*)?\(")
 # A name in it that is not a namespace.
 _THRUST_NAME = re.compile(rb"\s*::\s*([a-z]\w*)\b(?!\s*::)")
-_THRUST_OF_OWN = re.compile(rb"\bnamespace\s+(?:\w+\s*::\s*)*thrust\s*[{=]")
+_THRUST_OF_OWN = _WORDS.compile(rb"\bnamespace\s+(?:\w+\s*::\s*)*(?&thrust)\s*[{=]")
 _STD_NAME = re.compile(rb"\s*::\s*(\w+)")
 # `namespace cs = cuda::std;`, up to its value.
 _GIVEN = re.compile(rb"\s*=")
 _NAMESPACE = re.compile(rb"\bnamespace\s+$")
 _OTHER_NAME = re.compile(rb"\bnamespace\s+(\w+)\s*=\s*(?:::\s*)?$")
 # The headers that `headers` replaces by hipport's headers of atomic objects and asynchronous copies.
-_ASYNC = r"cuda/(?:(?:std/)?(?:barrier|latch)|pipeline)|cuda_pipeline(?:_primitives)?\.h"
+_ASYNC = _WORDS.composed(r"(?&cuda)/(?:(?&of_std)?(?&waiting)|(?&pipelines))|(?&c_pipelines)\.h")
 #: CUDA's headers that become one of hipport's.
 _MADE = {
     "async.h": re.compile(_ASYNC),
-    "ceil_div.h": re.compile(r"cuda/cmath"),
-    "scoped_atomic.h": re.compile(rf"{_ASYNC}|cuda/(?:std/)?atomic"),
+    "ceil_div.h": _WORDS.compile(r"(?&mathematics)"),
+    "scoped_atomic.h": _WORDS.compile(rf"{_ASYNC}|(?&cuda)/(?&of_std)?(?&atomics)"),
 }
 # Template arguments with a scope of an atomic object below the system.
-_NARROW = re.compile(rb"\s*<[^;{}()]*\bthread_scope_(?:device|block|thread)\b")
+_NARROW = _WORDS.compile(rb"\s*<[^;{}()]*\b(?&narrow_scopes)\b")
 # A pipeline of one thread, which does not wait for others.
-_OF_ONE = re.compile(rb"\s*(?:<[^;{}()]*\bthread_scope_thread\b|\(\s*\))")
+_OF_ONE = _WORDS.compile(rb"\s*(?:<[^;{}()]*\b(?&scope_of_one)\b|\(\s*\))")
 # The decomposer of a key for CUB's radix sorts: `cuda::std::tuple<A&, B&> operator()(K& key) const { return {…}; }`.
 _MEMBER = rb"\s*[\w:]+(?:\s+[\w:]+)*\s*&\s*"
-_DECOMPOSER = re.compile(
-    rb"\s*::\s*tuple\s*(?P<members><" + _MEMBER + rb"(?:," + _MEMBER + rb")*>)\s*operator\s*\(\s*\)"
+_DECOMPOSER = _WORDS.compile(
+    rb"\s*::\s*(?&tuple)\s*(?P<members><" + _MEMBER + rb"(?:," + _MEMBER + rb")*>)\s*operator\s*\(\s*\)"
     rb"\s*\([^(){}]*&[^(){}]*\)"
     rb"\s*(?:const\s*)?(?:noexcept\s*)?\{\s*return\s*(?P<opening>)\{[^{};]*\}\s*;\s*\}"
 )
-_OWN = re.compile(rb"n(?<!\wn)amespace\s+(?:\w+\s*::\s*)*(cub|cuda|nvcuda)\s*[{=]|#[ \t]*define[ \t]+(cub|nvcuda)\b")
+_OWN = _WORDS.compile(
+    rb"n(?<!\wn)amespace\s+(?:\w+\s*::\s*)*((?&spaces_of_nvidia))\s*[{=]|#[ \t]*define[ \t]+((?&defined_spaces))\b"
+)
 
 
 @cache

@@ -21,42 +21,42 @@ from typing import NamedTuple
 
 from hipport.core.edits import Edit, Span
 from hipport.core.finding import Certainty, Finding
-from hipport.core.tables import load
+from hipport.core.tables import Words, load
 from hipport.engine.pipeline import Pass
 from hipport.program.own_headers import PYTORCH, line_of
 from hipport.program.project import Project
 from hipport.syntax.cpp import Cpp
+from hipport.syntax.cuda_names import NAMES
 from hipport.syntax.declarations import member_or_qualified
 from hipport_passes.names.pytorch_headers import includes_pytorch
 
 _CALL = re.compile(rb"\s*\(")
-_DISPATCH = re.compile(rb"AT_DISPATCH_(?!(?:CASE|SWITCH)_)\w+")
+_WORDS = Words.read(Path(__file__).with_suffix(".toml"), general=NAMES)
+_DISPATCH = _WORDS.compile(rb"(?&dispatch)(?!(?&dispatch_parts)_)\w+")
 _WORD = re.compile(rb"[A-Za-z_]\w*")
 _TYPE = re.compile(rb"(?:\.|->)\s*(?P<type>type)\s*\(\s*\)$")
 _BRACKETS = re.compile(rb"\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)|\[[^\[\]]*\]")
 _OPERAND = re.compile(rb"[\w.:\s>*&-]*")
 _MACRO = re.compile(rb"#[ \t]*define[ \t]+(?P<name>\w+)\((?P<parameters>[^()]*)\)")
 _DEFINED = re.compile(rb"#[ \t]*define[ \t]+(\w+)")
-_GIVEN = re.compile(rb"(?:\bscalar_type\s*\(\s*|=\s*)\(?(\w+)\)?\s*[;)]")
+_GIVEN = _WORDS.compile(rb"(?:\b(?&scalar_type)\s*\(\s*|=\s*)\(?(\w+)\)?\s*[;)]")
 #: A member function of that name, because of which `x` may not be a tensor.
 _OWN_TYPE = re.compile(rb"[\w>&*]\s+&?(?<!return )type\s*\(\s*\)\s*(?:(?:const|noexcept|override)\b\s*)*\{")
-_STATE = re.compile(rb"(?:\bextern\s+)?\bTHCState\s*\*\s*(?P<name>\w+)\s*(?P<value>=[^;{}]*)?;")
-_GLOBAL_STATE = re.compile(
-    rb"(?:::)?\s*at\s*::\s*globalContext\s*\(\s*\)\s*\.\s*(?:getTHCState|lazyInitCUDA)\s*\(\s*\)"
-)
+_STATE = _WORDS.compile(rb"(?:\bextern\s+)?\b(?&state)\s*\*\s*(?P<name>\w+)\s*(?P<value>=[^;{}]*)?;")
+_GLOBAL_STATE = _WORDS.compile(rb"(?:::)?\s*at\s*::\s*(?&context)\s*\(\s*\)\s*\.\s*(?&returns_state)\s*\(\s*\)")
 #: The arguments for THC's state: a variable or member of any name, or the functions that return it.
 _STATE_GIVEN = re.compile(rb"(?:[\w.>-]|::)+|" + _GLOBAL_STATE.pattern)
 _CONDITION = re.compile(rb"#[ \t]*(?:if|ifdef|ifndef|elif|undef)\b")
 _BODY = re.compile(rb"\s*(?:const\s*)?(?:noexcept\s*)?\{")
-_TORCH = re.compile(rb"(?:at|torch|c10)\s*::\s*$")
-_MEMBER = re.compile(
-    rb"(?:\b(?:at|torch)\s*::\s*(?:CPU|CUDA)\s*\([^()]*\)|(?:\.|->)\s*type\s*\(\s*\))\s*\.\s*(?P<name>\w+)\s*\("
+_TORCH = _WORDS.compile(rb"(?&of_torch)\s*::\s*$")
+_MEMBER = _WORDS.compile(
+    rb"(?:\b(?&torch)\s*::\s*(?&devices_of_torch)\s*\([^()]*\)|(?:\.|->)\s*type\s*\(\s*\))\s*\.\s*(?P<name>\w+)\s*\("
 )
-_TO_TYPE = re.compile(
-    rb"(?:\.|->)\s*(toType)\s*\(\s*"
-    rb"(?:(?:at|torch)\s*::\s*(?:CPU|CUDA)\s*\(|[\w.:\[\]>-]+?\s*(?:\.|->)\s*type\s*\(\s*\)\s*\))"
+_TO_TYPE = _WORDS.compile(
+    rb"(?:\.|->)\s*((?&to_type))\s*\(\s*"
+    rb"(?:(?&torch)\s*::\s*(?&devices_of_torch)\s*\(|[\w.:\[\]>-]+?\s*(?:\.|->)\s*type\s*\(\s*\)\s*\))"
 )
-_IS_VARIABLE = re.compile(rb"\s*\.\s*is_variable\s*\(\s*(?:true|false)\s*\)")
+_IS_VARIABLE = _WORDS.compile(rb"\s*\.\s*(?&is_variable)\s*\(\s*(?:true|false)\s*\)")
 _LAST = re.compile(rb"\w+")
 # Folders of headers that include each other, and their names after PyTorch's own converter.
 _OF_CUDA = (b"c10/cuda", b"ATen/cuda", b"c10/hip", b"ATen/hip")

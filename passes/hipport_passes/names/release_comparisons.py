@@ -9,11 +9,12 @@ from hipport.core.edits import Edit, Span
 from hipport.core.finding import Certainty, Finding
 from hipport.program.project import Project
 from hipport.syntax.cpp import Cpp
+from hipport.syntax.cuda_names import NAMES
 from hipport_passes.device.lost_code import chosen_by_capability
 
 DEFINE = re.compile(rb"#[ \t]*define[ \t]+(\w+)")
 ON_DEVICE = b"__HIP_DEVICE_COMPILE__"
-_COMPARED = re.compile(rb"__CUDA_ARCH__\s*(>=|<=|>|<)\s*(\d+)\b(?!\s*[-+*/%<>]|[\w.])")
+_COMPARED = NAMES.compile(rb"(?&arch)\s*(>=|<=|>|<)\s*(\d+)\b(?!\s*[-+*/%<>]|[\w.])")
 
 #: The oldest that current programs are built for: CUDA 11.0 and the GPUs that CUDA 12 supports.
 OLDEST = {b"CUDA_VERSION": 11000, b"CUDART_VERSION": 11000, b"__CUDACC_VER_MAJOR__": 11, b"__CUDA_ARCH__": 500}
@@ -22,8 +23,8 @@ _COMPARISON = re.compile(
     rb"|(?:%(names)s)\s*[=!]=\s*\d+)\b(?!\s*(?:[-+*/%%]|<<|>>)|[\w.])" % {b"names": b"|".join(OLDEST)}
 )
 # Comparisons with releases.
-_ASKED = re.compile(
-    rb"\s*(?:(?:CUDA(?:RT)?_VERSION|__CUDACC_VER_(?:MAJOR|MINOR|BUILD)__|\d+)(?![\w.])|[<>]=?|[=!]=|&&|(\|\|)|(\()|(\))"
+_ASKED = NAMES.compile(
+    rb"\s*(?:(?:(?&releases)|\d+)(?![\w.])|[<>]=?|[=!]=|&&|(\|\|)|(\()|(\))"
     rb"|([,;]))"
 )
 
@@ -31,7 +32,7 @@ _TURNED = {b">": b"<", b"<": b">", b">=": b"<=", b"<=": b">="}
 _OF_EXPRESSION = re.compile(rb"(?:[-+*/%]|<<|>>)\s*\Z")
 
 _ASSERTION = re.compile(rb"\bstatic_assert\s*\(")
-_BOUND = re.compile(rb"__CUDA_ARCH__\s*>=?[\s\w*+()]+")
+_BOUND = NAMES.compile(rb"(?&arch)\s*>=?[\s\w*+()]+")
 
 
 def settled(code: bytes, span: Span) -> tuple[Span, bytes] | None:

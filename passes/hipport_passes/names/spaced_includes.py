@@ -19,10 +19,11 @@ from hipport.engine.pipeline import Pass
 from hipport.program.project import Project
 from hipport.syntax.cpp import Cpp
 from hipport.syntax.cpp_text import Include
+from hipport.syntax.cuda_names import NAMES
 from hipport_passes.names.pytorch_headers import includes_pytorch
 
 _SPELLED = re.compile(rb"#include [<\"]")
-_FOR_CUDA = re.compile(r"(?:ATen|c10|torch|caffe2|THC)/.*")
+_FOR_CUDA = NAMES.compile(r"(?&torch_headers)/.*")
 
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:

@@ -11,22 +11,21 @@ from pathlib import Path
 from hipport.core.edits import Edit, Span
 from hipport.core.finding import Finding
 from hipport.core.source import Source
-from hipport.core.tables import load, one_of
+from hipport.core.tables import Words
 from hipport.program.project import Project
+from hipport.syntax.build_names import NAMES
 from hipport_passes.packages import recipes as table
 from hipport_passes.packages.judge import Verdict, judge
 from hipport_passes.packages.recipes import Recipes, for_cuda
 
-_WORDS: dict[str, str] = load(Path(__file__).with_name("package_words.toml"))["words"]
+_WORDS = Words.read(Path(__file__).with_name("package_words.toml"), general=NAMES)
 # A build script that needs PyTorch to run; one that only requires its installation does not.
-_BUILDS_WITH_TORCH = re.compile(
-    rb"^[ \t]*(?:import|from)[ \t]+torch\b|" + one_of(_WORDS["builds_with_torch"]).encode(), re.MULTILINE
-)
-_SAYS_ROCM = re.compile(
-    rb"rocm|radeon|/dev/kfd|(?<![a-z])(?:hip(?:cc)?|gfx\d\w+)(?![a-z])|(?<![a-z])amd(?!64|[a-z])", re.IGNORECASE
+_BUILDS_WITH_TORCH = _WORDS.compile(rb"^[ \t]*(?:import|from)[ \t]+(?&torch)\b|(?&builds_with_torch)", re.MULTILINE)
+_SAYS_ROCM = _WORDS.compile(
+    rb"(?&for_amd)|(?<![a-z])(?:(?&hip_alone)|gfx\d\w+)(?![a-z])|(?<![a-z])(?&amd)(?!64|[a-z])", re.IGNORECASE
 )
 _ASCII = bytes(byte if byte < 0x80 else 0x3F for byte in range(256))
-_INDEX = re.compile(r"https?://[^\s\"'/]+/whl/(?:nightly/|test/)?(cu\d+)(?=[/\s\"']|$)")
+_INDEX = _WORDS.compile(r"(?&https)://[^\s\"'/]+/(?&indexes)/(?:(?&before_release)/)?(cu\d+)(?=[/\s\"']|$)")
 
 
 class Asking:

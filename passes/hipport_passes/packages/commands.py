@@ -5,10 +5,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 
 from hipport.core.edits import Span
 from hipport.core.finding import Certainty, Finding
 from hipport.core.source import Source
+from hipport.core.tables import Words
+from hipport.syntax.build_names import NAMES
 from hipport.syntax.holes import HOLE
 from hipport.syntax.shell import Command, Definition, Dockerfile, DockerInstruction, Markdown, Shell, Word, settings
 from hipport_passes.packages.asking import Asking, says_cuda_index, unless_both
@@ -18,15 +21,18 @@ from hipport_passes.packages.installed_packages import of_one_command
 from hipport_passes.packages.recipes import for_rocm
 
 _DECLARE = frozenset(("export", "local", "declare", "readonly", "typeset"))
-_CUDA_WORDS = re.compile(r"cuda|nvidia|nvcc", re.IGNORECASE)
-_ROCM_WORDS = re.compile(r"rocm|(?<![a-z])hip(?![a-z])|(?<![a-z])amd(?!64|[a-z])", re.IGNORECASE)
+_WORDS = Words.read(Path(__file__).with_name("package_words.toml"), general=NAMES)
+_CUDA_WORDS = _WORDS.compile(r"(?&for_cuda)", re.IGNORECASE)
+_ROCM_WORDS = _WORDS.compile(r"(?&rocm)|(?<![a-z])(?&hip)(?![a-z])|(?<![a-z])(?&amd)(?!64|[a-z])", re.IGNORECASE)
 _COPIED = re.compile(rb"--from=([^\s\"']+)")
 # A variable of a shell's, or one of Python's that a notebook inserts: `$url`, `{url}`. The latter are stored with
 # braces.
 _VARIABLE = re.compile(r"\$(?:\{(?P<name>\w+)(?:\[@\])?\}|(?P<bare>\w+))|(?<!\$)\{(?P<python>\w+)\}")
 # A heading or an item about AMD's GPUs, or an image of AMD's: hipport's own commands contain none of these.
-_FOR_USERS_OF_ROCM = re.compile(
-    rb"^[ \t]*(?:#+|[-*+]|\d+[.)])[ \t][^\r\n]{0,60}\b(?:ROCm|AMD GPUs?)\b|\brocm/(?:pytorch|dev)\b", re.MULTILINE
+_FOR_USERS_OF_ROCM = _WORDS.compile(
+    rb"^[ \t]*(?:#+|[-*+]|\d+[.)])[ \t][^\r\n]{0,60}\b(?:(?&rocm_users)|(?&amd_users) (?&amd_gpus))\b"
+    rb"|\b(?&rocm_images)\b",
+    re.MULTILINE,
 )
 
 

@@ -17,7 +17,7 @@ from hipport.syntax.toml import Toml
 from hipport.toolchain.install_plan import PackageMention
 from hipport_passes.packages.asking import decoded
 from hipport_passes.packages.install_commands import conda_install, pip_install
-from hipport_passes.packages.judge import asked, family_of
+from hipport_passes.packages.judge import EDITABLE, asked, family_of
 from hipport_passes.packages.recipes import Family, Recipes
 from hipport_passes.packages.toml_lists import LISTS, POETRY, joined
 
@@ -61,7 +61,7 @@ def _mentions(source: Source, rules: Recipes) -> Iterator[tuple[int, str, Family
         case Requirements():
             for line in source.lines:
                 span = line.requirement if len(line.requirement) else line.options
-                text = re.sub(r"^(?:-e|--editable)[ =]+", "", decoded(source, span))
+                text = EDITABLE.sub("", decoded(source, span))
                 yield from _of_text(span.start, text, rules)
         case SetupCfg():
             for _, span in source.requirements:

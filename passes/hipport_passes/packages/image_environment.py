@@ -10,25 +10,27 @@ from pathlib import Path
 from hipport.core.edits import Edit, Span
 from hipport.core.finding import Certainty, Finding
 from hipport.core.source import Source
-from hipport.core.tables import load, one_of
+from hipport.core.tables import Words, one_of
+from hipport.syntax.build_names import NAMES
 from hipport.syntax.shell import Definition, Dockerfile, Word, settings
 from hipport_passes.packages.asking import Asking, says_cuda_index
 from hipport_passes.packages.recipes import for_rocm
 
-_WORDS: dict[str, str] = load(Path(__file__).with_name("package_words.toml"))["words"]
-_IMAGE = re.compile(
-    r"(?P<ours>(?:(?:docker\.io|nvcr\.io)/)?nvidia/cuda(?::.*)?|(?:docker\.io/)?pytorch/pytorch:.*cuda.*|nvcr\.io/nvidia/pytorch:.*)"
-    r"|(?:docker\.io/)?nvidia/.*|nvcr\.io/.*|.*(?:cuda\d|:.*-gpu\b).*"
+_WORDS = Words.read(Path(__file__).with_name("package_words.toml"), general=NAMES)
+_IMAGE = _WORDS.compile(
+    r"(?P<ours>(?:(?&registries)/)?(?&cuda_images)(?::.*)?|(?:(?&docker)/)?(?&torch_images):.*(?&cuda).*"
+    r"|(?&registry_of_nvidia)/(?&torch_images_of_nvidia):.*)"
+    r"|(?:(?&docker)/)?(?&nvidia)/.*|(?&registry_of_nvidia)/.*|.*(?:(?&cuda)\d|:.*-(?&gpu)\b).*"
 )
 
-_OTHER_SYSTEM = re.compile(rf"{one_of(_WORDS['other_systems'])}|ubi\d", re.IGNORECASE)
+_OTHER_SYSTEM = _WORDS.compile(r"(?&other_systems)|(?&numbered_systems)\d", re.IGNORECASE)
 # Variables in which pip and uv find an index or a page of links (docs.astral.sh/uv, "Environment variables" and "Using
 # uv with PyTorch").
 _INDEX_VARIABLE = re.compile(one_of(_WORDS["index_variables"]))
 _RELEASE = re.compile(rb"\bcu\d{2,3}\b")
-_URL = re.compile(rb"https?://(?:\$\([^)]*\)|[^\s\"'])+")
+_URL = _WORDS.compile(rb"(?&https)://(?:\$\([^)]*\)|[^\s\"'])+")
 
-_UNKNOWN_RELEASE = re.compile(r"/whl/(?:nightly/|test/)?(?:cu)?\$")
+_UNKNOWN_RELEASE = _WORDS.compile(r"/(?&indexes)/(?:(?&before_release)/)?(?:cu)?\$")
 
 
 def for_cuda_image(name: str) -> bool:

@@ -9,15 +9,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from hipport.core.edits import Span
-from hipport.core.tables import load, one_of
+from hipport.core.tables import Words
+from hipport.syntax.build_names import NAMES
 from hipport.syntax.shell import Command, Word
 
-_WORDS: dict[str, str] = load(Path(__file__).with_name("package_words.toml"))["words"]
-_PIP = re.compile(r"(?:.*/)?pip[\d.]*")
-_PYTHON = re.compile(
-    r"(?:.*/)?python[\d.]*|\$\{?\w*PYTHON\w*\}?|\$\{?\w*VENV\w*\}?/bin/python|\{sys\.executable\}", re.IGNORECASE
+_WORDS = Words.read(Path(__file__).with_name("package_words.toml"), general=NAMES)
+_PIP = _WORDS.compile(r"(?:.*/)?(?&pip)[\d.]*")
+_PYTHON = _WORDS.compile(
+    r"(?:.*/)?(?&python)[\d.]*|\$\{?\w*(?&python_variables)\w*\}?"
+    r"|\$\{?\w*(?&environment_variables)\w*\}?/(?&python_in_environment)|\{(?&interpreter)\}",
+    re.IGNORECASE,
 )
-_CONDA = re.compile(rf"(?:.*/)?{one_of(_WORDS['conda'])}")
+_CONDA = _WORDS.compile(r"(?:.*/)?(?&conda)")
 
 # Commands that add a package to a project's list, which has an index of its own.
 PROJECTS = {"poetry": "add", "pdm": "add", "pipenv": "install"}

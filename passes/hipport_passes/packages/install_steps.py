@@ -11,10 +11,11 @@ from pathlib import Path, PurePath, PurePosixPath
 from hipport.core.edits import Edit, Span
 from hipport.core.finding import Certainty
 from hipport.core.source import Source
-from hipport.core.tables import load, one_of
+from hipport.core.tables import Words, one_of
 from hipport.engine.outcomes import Ported
 from hipport.program.extensions import extensions
 from hipport.program.project import Project
+from hipport.syntax.build_names import NAMES
 from hipport.syntax.packaging import CondaEnvironment, Requirements, SetupCfg
 from hipport.syntax.python import Python
 from hipport.syntax.shell import Shell
@@ -25,24 +26,28 @@ from hipport_passes.packages.asking import Asking, decoded
 from hipport_passes.packages.family_mentions import of_setup
 from hipport_passes.packages.install_commands import pip_install
 from hipport_passes.packages.installed_packages import filled
-from hipport_passes.packages.judge import asked, family_of
+from hipport_passes.packages.judge import EDITABLE, asked, family_of
 from hipport_passes.packages.pip_lists import in_conda, in_requirements
 from hipport_passes.packages.recipes import Family, Recipes
 from hipport_passes.packages.toml_lists import as_pip
 
-_WORDS: dict[str, str] = load(Path(__file__).with_name("package_words.toml"))["words"]
+_WORDS = Words.read(Path(__file__).with_name("package_words.toml"), general=NAMES)
 # A path with a slash and without a scheme is a folder to pip.
-_LOCAL = re.compile(
-    r"(?:-e\s+|--editable[ =])?(?:file:(?://)?)?(\.[/\\]?[\w./-]*|[\w.-]+(?:/[\w.-]+)+/?)(?:\[[^\]]*\])?\s*(?:#.*)?"
+_PYTHON = _WORDS.compile(r"(?&python)\b(?!-)")
+_SUBDIRECTORY = _WORDS.compile(r"(?&subdirectory)=([\w./-]+)")
+_INCLUDED = _WORDS.compile(r"(?&included_lists)(?:\s*=\s*|\s*)(\S+)")
+_SETUP = _WORDS.compile(rb"\b(?&setup)\(")
+_LOCAL = _WORDS.compile(
+    r"(?:-e\s+|--(?&editable_long)[ =])?(?:(?&file):(?://)?)?(\.[/\\]?[\w./-]*|[\w.-]+(?:/[\w.-]+)+/?)(?:\[[^\]]*\])?\s*(?:#.*)?"
 )
 _BUILT_BY = ("setup.py", "pyproject.toml", "setup.cfg")
 _NOT_FOR_USE = re.compile(rf"(?i)(?:^|[-_/]){one_of(_WORDS['not_for_use'])}(?:[-_./]|$)")
-_BASE = re.compile(rf"requirements/{one_of(_WORDS['base'])}\.(?:txt|in)")
+_BASE = _WORDS.compile(r"(?&requirements)/(?&base)\.(?&list_suffixes)")
 
 #: The name of a conda environment's file that is installed; conda decides by its suffix.
 _ENVIRONMENT = "environment.yml"
 #: A repository that git clones: an address, not a word that git could read as an option or a command.
-_CLONED = re.compile(r"git\+((?:https?|ssh|git|file)://\S+?)(?:@((?!-)[\w./-]+))?(?:#(\S*))?", re.ASCII)
+_CLONED = _WORDS.compile(r"(?&git)\+((?&clone_schemes)://\S+?)(?:@((?!-)[\w./-]+))?(?:#(\S*))?", re.ASCII)
 
 
 def conflict(found: Mapping[str, list[PackageMention]]) -> bool:
@@ -59,7 +64,7 @@ class ByHand:
 
     def takes(self, text: str) -> bool:
         """Return whether a requirement is left to a person, and record it."""
-        verdict = self.asking.judge(re.sub(r"^(?:-e|--editable)[ =]+", "", re.split(r"\s#", text)[0]).strip())
+        verdict = self.asking.judge(EDITABLE.sub("", re.split(r"\s#", text)[0]).strip())
         return verdict is not None and verdict.what == "manual" and self.note(text, verdict.message)
 
     def note(self, text: str, why: str) -> bool:
@@ -226,7 +231,7 @@ def _of_conda(ported: Ported, rules: Recipes, by_hand: ByHand) -> list[Step]:
             # The Python with PyTorch stays, and the repository's own packages have separate steps.
             if (
                 (why and by_hand.note(text, why))
-                or (kind == "dependencies" and re.match(r"python\b(?!-)", text))
+                or (kind == "dependencies" and _PYTHON.match(text))
                 or (kind == "pip" and (_LOCAL.fullmatch(text) or _is_built(text, rules)))
             ):
                 left_out.append(_whole(source, span, line))
@@ -264,9 +269,9 @@ def _built(text: str) -> Step:
     if match is None:
         command = f"pip install --no-build-isolation {quoted(text)}"
         return Step(f"{each.name}, built against that PyTorch", (command,))
-    named = re.sub(r"\.git$", "", match[1].rstrip("/").rpartition("/")[2])
+    named = match[1].rstrip("/").rpartition("/")[2].removesuffix(".git")
     name = named if re.fullmatch(r"\w[\w.-]*", named, re.ASCII) else "repository"
-    inside = re.search(r"subdirectory=([\w./-]+)", match[3] or "")
+    inside = _SUBDIRECTORY.search(match[3] or "")
     # Not beside the script's own programs: a clone could replace a module there.
     place = f"sources/{name}"
     commands = [f"git clone --recursive -- {quoted(match[1])} {in_work(place)}"]
@@ -350,7 +355,7 @@ def _flat(
                 by_hand.note(said, manual[span.start])
                 text = f"# {said}: left to a person, {_bare(said, manual[span.start])}\n"
         options = decoded(source, line.options) if line is not None else ""
-        include = re.match(r"(?:-r|-c|--requirement|--constraint)(?:\s*=\s*|\s*)(\S+)", options)
+        include = _INCLUDED.match(options)
         if line is not None and not len(line.requirement) and include:
             path = PurePosixPath(
                 re.sub(r"(?:^|/)[^/]+/\.\./", "/", (source.path.parent / include[1]).as_posix()).lstrip("/")
@@ -403,7 +408,7 @@ def _is_package(project: Project) -> bool:
     if document is not None and ("project" in document or "poetry" in document.get("tool", {})):
         return True
     setup = project.by_path.get(PurePosixPath("setup.py"))
-    return setup is not None and re.search(rb"\bsetup\(", setup.text) is not None
+    return setup is not None and _SETUP.search(setup.text) is not None
 
 
 def _folders(project: Project) -> list[str]:

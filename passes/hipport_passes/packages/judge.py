@@ -10,20 +10,26 @@ from pathlib import Path
 from urllib.parse import unquote
 
 from hipport.core.finding import Certainty
-from hipport.core.tables import load, one_of
+from hipport.core.tables import Words
+from hipport.syntax.build_names import NAMES
 from hipport_passes.packages.recipes import Family, Recipes, for_cuda, for_rocm, normalised
 
 _NAMED = re.compile(r"([A-Za-z0-9](?:[\w.-]*[A-Za-z0-9])?)\s*(\[[^\]]*\])?\s*")
 _CLAUSES = re.compile(r"\(?\s*((?:(?:===|==|~=|!=|<=|>=|<|>)\s*[^\s,;()#]+\s*,?\s*)*)\)?\s*")
 _CLAUSE = re.compile(r"(===|==|~=|!=|<=|>=|<|>)\s*([^\s,;()#]+)")
-_WORDS: dict[str, str] = load(Path(__file__).with_name("package_words.toml"))["words"]
-_ADDRESS = re.compile(
-    rf"(?:@\s*)?({one_of(_WORDS['version_control'])}\+\S+|https?://\S+|(?:git@|ssh://)\S+|(?:file:|\.{{0,2}}/)\S*/[^/\s]+\.whl(?=[\s;#]|$))"
+_WORDS = Words.read(Path(__file__).with_name("package_words.toml"), general=NAMES)
+_ADDRESS = _WORDS.compile(
+    r"(?:@\s*)?((?&version_control)\+\S+|(?&https)://\S+|(?:(?&git)@|ssh://)\S+"
+    r"|(?:(?&file):|\.{0,2}/)\S*/[^/\s]+\.(?&wheel_suffixes)(?=[\s;#]|$))"
 )
-_EGG = re.compile(r"[#&]egg=([\w.-]+)")
-_WHEEL = re.compile(r"/([A-Za-z0-9_.]+?)-(\d[^/-]*)-[^/]*\.(?:whl|tar\.gz)")
-_EXTRA_CUDA = re.compile(r"\b(?:and-)?cuda(?:\d+[xa-z_]*)?\b|\bcu\d{2}x?\b")
-_NAME_CUDA = re.compile(r".*[-_](?:cu|cuda)(?:\d{2,3}x?)")
+#: The option of a package that stays where it is.
+EDITABLE = _WORDS.compile(r"^(?&editable)[ =]+")
+_EXTRA = _WORDS.compile(r"(?&extra)\s*==\s*[\"']([^\"']*)[\"']")
+_FOR_CPU = _WORDS.compile(r"\+(?&cpu)\b|/(?&cpu)(?:/|$)")
+_EGG = _WORDS.compile(r"[#&](?&egg)=([\w.-]+)")
+_WHEEL = _WORDS.compile(r"/([A-Za-z0-9_.]+?)-(\d[^/-]*)-[^/]*\.(?:(?&wheel_suffixes)|(?&archive_suffixes))")
+_EXTRA_CUDA = _WORDS.compile(r"\b(?:and-)?(?&cuda)(?:\d+[xa-z_]*)?\b|\bcu\d{2}x?\b")
+_NAME_CUDA = _WORDS.compile(r".*[-_](?:cu|(?&cuda))(?:\d{2,3}x?)")
 
 #: The highest versions of a distribution that its users would call compatible.
 _LAST = {"torch": "2.999", "torchvision": "0.999", "torchaudio": "2.999"}
@@ -110,7 +116,7 @@ def on_linux(marker: str) -> bool:
     known = {"sys_platform": "linux", "platform_system": "Linux", "os_name": "posix", "platform_machine": "x86_64"}
     try:
         parsed = Marker(marker)
-        extras = ["", *re.findall(r"extra\s*==\s*[\"']([^\"']*)[\"']", marker)]
+        extras = ["", *_EXTRA.findall(marker)]
         return any(
             parsed.evaluate({**known, "python_version": python, "python_full_version": python + ".0", "extra": extra})
             for python in _PYTHONS
@@ -133,7 +139,7 @@ def judge(
         return None
     if not on_linux(each.marker):
         return None
-    if re.search(r"\+cpu\b|/cpu(?:/|$)", f"{each.version} {unquote(each.address)}"):
+    if _FOR_CPU.search(f"{each.version} {unquote(each.address)}"):
         return None  # Intentionally for no GPU.
     if recipes.is_own(each.name, each.address):
         return _own(each)

@@ -8,22 +8,21 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePath
 
 from hipport.core.source import Source
-from hipport.core.tables import load, one_of
+from hipport.core.tables import Words, one_of
 from hipport.program.project import Project
+from hipport.syntax.build_names import NAMES
 from hipport.syntax.packaging import SetupCfg
 from hipport.syntax.python import Python
 from hipport.syntax.toml import Toml
 
-_WORDS: dict[str, str] = load(Path(__file__).with_name("package_words.toml"))["words"]
+_WORDS = Words.read(Path(__file__).with_name("package_words.toml"), general=NAMES)
 # Folders in which trees keep third-party sources.
 _OF_OTHERS = re.compile(rf"(?i){one_of(_WORDS['third_party'])}")
-_NAME = re.compile(rb"\bname[ \t]*=[ \t]*(?:[\"']([\w.-]+)[\"']|([A-Za-z_]\w*)\b(?![ \t]*[(.\[]))")
-_SETUP = re.compile(rb"\bsetup[ \t]*\(")
-_IN_CFG = re.compile(rb"(?m)^\[metadata\][^\[]*?^name[ \t]*=[ \t]*([\w.-]+)", re.DOTALL)
-_CLONED = re.compile(
-    rb"(?:git[ \t]+clone|git\+)[^\n]*?"
-    + one_of(_WORDS["hosts"]).encode()
-    + rb"[/:]([\w.-]+/[\w.-]+?)(?:\.git)?(?=[/@#?\s\"'`]|$)"
+_NAME = _WORDS.compile(rb"\b(?&key_of_name)[ \t]*=[ \t]*(?:[\"']([\w.-]+)[\"']|([A-Za-z_]\w*)\b(?![ \t]*[(.\[]))")
+_SETUP = _WORDS.compile(rb"\b(?&setup)[ \t]*\(")
+_IN_CFG = _WORDS.compile(rb"(?m)^\[(?&metadata)\][^\[]*?^(?&key_of_name)[ \t]*=[ \t]*([\w.-]+)", re.DOTALL)
+_CLONED = _WORDS.compile(
+    rb"(?:(?&git)[ \t]+clone|(?&git)\+)[^\n]*?(?&hosts)[/:]([\w.-]+/[\w.-]+?)(?&git_suffix)?(?=[/@#?\s\"'`]|$)"
 )
 _TABLES = (("project",), ("tool", "poetry"), ("tool", "flit", "metadata"))
 

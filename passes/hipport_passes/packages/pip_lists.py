@@ -11,7 +11,8 @@ from pathlib import Path
 from hipport.core.edits import Edit, Span
 from hipport.core.finding import Certainty, Finding
 from hipport.core.source import Source
-from hipport.core.tables import load, one_of
+from hipport.core.tables import Words, one_of
+from hipport.syntax.build_names import NAMES
 from hipport.syntax.packaging import CondaEnvironment, PackageLine, Requirements, SetupCfg, ToxIni
 from hipport.syntax.shell import Word
 from hipport_passes.packages.asking import Asking, decoded, finding, note, part, says_cuda_index
@@ -20,7 +21,10 @@ from hipport_passes.packages.image_environment import indexes
 from hipport_passes.packages.judge import Verdict
 from hipport_passes.packages.lists import commented
 
-_WORDS: dict[str, str] = load(Path(__file__).with_name("package_words.toml"))["words"]
+_WORDS = Words.read(Path(__file__).with_name("package_words.toml"), general=NAMES)
+_OF_NVIDIA = _WORDS.compile(r"(?:(?&https)://[^/]+/)?(?&nvidia)(?:/.*)?")
+_EDITABLE = _WORDS.compile(r"^(?&editable)[ =]")
+_FOR_CPU = _WORDS.compile(r"(?&cpu_builds)")
 _OPTION = re.compile(rf"({one_of(_WORDS['addresses'])})(?:\s*=\s*|\s+)(\S+)", re.DOTALL)
 _FOLDER = re.compile(r"(?:\./)*([\w.-]+(?:/[\w.-]+)*)/?")
 _CONDA = re.compile(r"(?:(?P<channel>[\w./-]+)::)?(?P<name>[\w.-]+)")
@@ -164,7 +168,7 @@ def in_conda(source: CondaEnvironment, asking: Asking) -> Iterator[Finding]:
         text = decoded(source, span)
         found: Finding | None = None
         if kind == "channels":
-            if re.fullmatch(r"(?:https?://[^/]+/)?nvidia(?:/.*)?", text):
+            if _OF_NVIDIA.fullmatch(text):
                 edits = _item_out(source, line, "NVIDIA's builds")
                 # PyTorch's dependencies from this channel are removed with it.
                 message = (
@@ -227,7 +231,7 @@ def _pip_item(source: CondaEnvironment, span: Span, line: Span, asking: Asking) 
             f"{option[2]} has builds for CUDA, which pip would install; assumes that PyTorch for ROCm is installed"
         )
         return Finding(span, "index", message, _item_out(source, line, "builds for CUDA"), Certainty.REVIEW)
-    folder = _FOLDER.fullmatch(re.sub(r"^(?:-e|--editable)[ =]", "", text).split(" #")[0].strip())
+    folder = _FOLDER.fullmatch(_EDITABLE.sub("", text).split(" #")[0].strip())
     if folder is not None and asking.builds_with_torch(folder[1]):
         message = (
             f"{text} is built against PyTorch, of which conda has no build for ROCm; assumes that it is installed "
@@ -248,7 +252,7 @@ def _pip_item(source: CondaEnvironment, span: Span, line: Span, asking: Asking) 
 
 def _conda_item(source: CondaEnvironment, text: str, span: Span, line: Span, asking: Asking) -> Finding | None:
     match = _CONDA.match(text)
-    if match is None or re.search(r"rocm|cpuonly|=cpu_", text):
+    if match is None or _FOR_CPU.search(text):
         return None
     family = asking.recipes.conda(match["name"])
     if family is None:

@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 
 from hipport.core.finding import Certainty
+from hipport.core.tables import Words
 from hipport.engine.pipeline import run
 from hipport.program.project import Project
 from hipport.toolchain.install_plan import InstallCheck, LeftOut, Package, PackageMention, Plan, PlannedChange
@@ -19,7 +20,8 @@ from hipport_passes.packages.install_steps import ByHand, InstallSteps, conflict
 from hipport_passes.packages.recipes import Family, release
 
 # Files whose packages are part of a plan.
-_LISTS = re.compile(r"(?i)\.(?:txt|in|toml|cfg|ya?ml|sh)$|Dockerfile|^setup\.py$")
+_WORDS = Words.read(Path(__file__).with_name("package_words.toml"))
+_LISTS = _WORDS.compile(r"(?i)\.(?&plan_suffixes)$|(?&dockerfile)|^(?&setup_script)$")
 
 #: The release with the fastest attention, if no package needs an older one.
 _FAST = "7.2"

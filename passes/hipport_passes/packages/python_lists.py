@@ -10,6 +10,7 @@ import libcst as cst
 
 from hipport.core.edits import Edit, Span
 from hipport.core.finding import Certainty, Finding
+from hipport.syntax.build_names import NAMES
 from hipport.syntax.holes import HOLE
 from hipport.syntax.python import Misplaced, Python
 from hipport_passes.build_files.build_scripts.script import Script
@@ -19,7 +20,7 @@ from hipport_passes.packages.lists import without
 
 _KEYWORDS = frozenset("install_requires extras_require setup_requires tests_require dependency_links".split())
 _Lists = cst.List | cst.Tuple | cst.Set | cst.Call
-_LIKE = re.compile(r"[A-Za-z0-9_.-]+\s*(?:\[[^\]]*\])?\s*(?:[@;<>=!~(].*)?|\w+\+\S+|https?://\S+", re.DOTALL)
+_LIKE = NAMES.compile(r"[A-Za-z0-9_.-]+\s*(?:\[[^\]]*\])?\s*(?:[@;<>=!~(].*)?|\w+\+\S+|(?&https)://\S+", re.DOTALL)
 
 
 def in_python(source: Python, asking: Asking) -> Iterator[Finding]:

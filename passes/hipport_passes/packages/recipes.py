@@ -11,8 +11,9 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
-from hipport.core.tables import load
+from hipport.core.tables import Words, load
 from hipport.program.project import Project
+from hipport.syntax.build_names import NAMES
 from hipport_passes.packages import own
 
 _TABLE = Path(__file__).parent / "requirements.toml"
@@ -21,12 +22,15 @@ _ACTIONS = ("keep", "remove", "separate", "least", "relax", "manual", "leave")
 EXECUTED = ("install", "check", "environment", "fallback", "renamed", "with_torch")
 # Text that is one word of a command anywhere: an address, or the name of an image.
 _PLAIN = re.compile(r"[A-Za-z0-9_./:@%+~-]+")
+_REPOSITORY = Words.read(Path(__file__).with_name("package_words.toml"), general=NAMES).compile(
+    r"(?&hosts)[/:]([\w.-]+)/([\w.-]+?)(?&git_suffix)?(?=[/@#?\s\"']|$)"
+)
 _WORDS = re.compile(rb"[a-z0-9][\w.-]*").findall
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_CUDA = re.compile(
-    r"(?:^|[^a-z0-9])(?:pt\d+|torch[\d.]*)?cu(?:da)?[-_]?(?:\$\{?\w+\}?|\d{2,3}x?|\d\d?\.\d)", re.IGNORECASE
+_CUDA = NAMES.compile(
+    r"(?:^|[^a-z0-9])(?:pt\d+|(?&torch)[\d.]*)?cu(?:da)?[-_]?(?:\$\{?\w+\}?|\d{2,3}x?|\d\d?\.\d)", re.IGNORECASE
 )
-_ROCM = re.compile(r"rocm|(?:^|[^a-z])(?:hip|amd(?!64))(?:$|[^a-z])", re.IGNORECASE)
+_ROCM = NAMES.compile(r"(?&rocm)|(?:^|[^a-z])(?:(?&hip)|(?&amd)(?!64))(?:$|[^a-z])", re.IGNORECASE)
 
 
 class BadRules(ValueError):
@@ -168,7 +172,7 @@ class Recipes:
 
 def _repository(url: str) -> str:
     """Return `owner/name` of a repository by its address, in lower case; empty for other addresses."""
-    match = re.search(r"(?:github|gitlab)\.com[/:]([\w.-]+)/([\w.-]+?)(?:\.git)?(?=[/@#?\s\"']|$)", url)
+    match = _REPOSITORY.search(url)
     return f"{match[1]}/{match[2]}".lower() if match is not None else ""
 
 

@@ -10,7 +10,8 @@ from collections.abc import Iterator
 
 from hipport.core.edits import Edit, Span
 from hipport.core.finding import Certainty, Finding
-from hipport.core.tables import load, one_of
+from hipport.core.tables import Words, one_of
+from hipport.syntax.build_names import NAMES
 from hipport.syntax.tasks import tasks
 from hipport.syntax.toml import Path, Toml, TomlEntry
 from hipport_passes.packages.asking import Asking, finding, note, part, says_cuda_index, unless_both
@@ -19,7 +20,7 @@ from hipport_passes.packages.judge import Verdict, asked, on_linux
 from hipport_passes.packages.lists import commented, without
 from hipport_passes.packages.recipes import Family, for_rocm, normalised
 
-_WORDS = load(pathlib.Path(__file__).with_suffix(".toml"))["words"]
+_WORDS = Words.read(pathlib.Path(__file__).with_suffix(".toml"), general=NAMES)
 
 
 def _at(where: str, rest: str = "") -> re.Pattern[str]:
@@ -31,15 +32,16 @@ LISTS = _at("lists")
 POETRY = _at("poetry", r"/(?P<name>[^/]+)(?:/\d+)?(?:/(?P<what>version|url|git|source))?")
 # Pipenv's tables, in a separate file.
 _PIPENV = _at("pipenv", "/(?P<name>[^/]+)(?:/(?P<what>version|file|git))?")
-_IN_PIXI = "(?:tool/pixi/)?(?:feature/[^/]+/)?"
-_PIXI = re.compile(
-    _IN_PIXI + "(?:target/[^/]+/)?(?P<pypi>pypi-)?dependencies/(?P<name>[^/]+)(?:/(?P<what>version|channel))?"
+_IN_PIXI = _WORDS.composed("(?&pixi)?(?:(?&features)[^/]+/)?")
+_PIXI = _WORDS.compile(
+    _IN_PIXI + "(?:(?&platforms)[^/]+/)?(?P<pypi>(?&pypi))?(?&dependencies)(?P<name>[^/]+)(?:/(?P<what>(?&details)))?"
 )
 # pixi's requirement for a machine: NVIDIA's driver.
-_NEEDS_CUDA = re.compile(_IN_PIXI + "system-requirements/cuda(?:/version)?")
+_NEEDS_CUDA = _WORDS.compile(_IN_PIXI + "(?&needed_of_system)(?:/(?&release))?")
 _CHANNEL = _at("channels")
 _URLS = _at("urls")
-_FOR_CPU = re.compile(r"(?i)(?<![a-z])cpu(?:only)?(?![a-z])")
+_OF_NVIDIA = _WORDS.compile(r"(?&nvidia)(?:/.*)?")
+_FOR_CPU = _WORDS.compile(r"(?i)(?<![a-z])(?&for_cpu)(?![a-z])")
 _LINE_END = re.compile(rb"[^\r\n]*")
 
 
@@ -71,7 +73,7 @@ def _in_toml(source: Toml, asking: Asking) -> Iterator[Finding]:
             # Poetry allows several entries for one package, each with a version, an address or a source.
             for each in _poetry(source, entry, poetry, asking) if _on_linux(source, entry) else ():
                 lines.setdefault((entry.key, entry.path[:-1] if poetry["what"] else entry.path), each)
-        elif is_pixi and _CHANNEL.fullmatch(where) and re.fullmatch(r"nvidia(?:/.*)?", entry.value):
+        elif is_pixi and _CHANNEL.fullmatch(where) and _OF_NVIDIA.fullmatch(entry.value):
             message = f"the channel {entry.value} has builds for CUDA: conda has no build of PyTorch for ROCm"
             yield Finding(entry.span, "channel", message, (), Certainty.MANUAL)
         elif is_pixi and _NEEDS_CUDA.fullmatch(where):

@@ -20,16 +20,17 @@ from pathlib import Path, PurePath, PurePosixPath
 
 from hipport.core.finding import Finding
 from hipport.core.group import Group
-from hipport.core.tables import load
+from hipport.core.tables import Words, load
 from hipport.engine.pipeline import Pass
 from hipport.program.project import Project
 from hipport.syntax.cpp import Cpp
 from hipport.syntax.python import Python
 from hipport_passes.build_files.build_scripts import hipify_lines
 
-_FOLDERS = re.compile(rb"\binclude_dirs\b|\bextra_include_paths\b")
-_IGNORES = re.compile(rb"hipify.*\bignores\b|\bignores\b.*hipify", re.DOTALL)
-_TESTS = re.compile(r"(?:^|/)(?:tests?|benchmarks?)/")
+_WORDS = Words.read(Path(__file__).with_suffix(".toml"))
+_FOLDERS = _WORDS.compile(rb"\b(?&folders)\b")
+_IGNORES = _WORDS.compile(rb"(?&converter).*\b(?&ignored)\b|\b(?&ignored)\b.*(?&converter)", re.DOTALL)
+_TESTS = _WORDS.compile(r"(?:^|/)(?&tests)/")
 _FILES = frozenset(".h .hpp .hxx .hh .cuh .inl".split())
 
 _LINES = """\

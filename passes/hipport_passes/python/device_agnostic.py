@@ -23,10 +23,11 @@ from typing import TYPE_CHECKING
 from hipport.core.edits import Edit, Span
 from hipport.core.finding import Certainty, Finding
 from hipport.core.source import Source
-from hipport.core.tables import load, one_of
+from hipport.core.tables import Words, load, one_of
 from hipport.engine.pipeline import Pass
 from hipport.program.dividing import near
 from hipport.program.project import Project
+from hipport.syntax.build_names import NAMES
 from hipport.syntax.python import Misplaced, Python
 from hipport_passes.python.devices.chooser import CALLED, Chooser
 from hipport_passes.python.devices.decisions import Decisions
@@ -39,15 +40,16 @@ if TYPE_CHECKING:
     from hipport_passes.build_files.build_scripts.script import Script
 
 _TABLE = Path(__file__).with_suffix(".toml")
-_WORDS: dict[str, str] = load(_TABLE)["words"]
-_ASKED = re.compile(rb"#[ \t]*hipport:[ \t]*device-agnostic\b")
-_MENTIONS = re.compile(rb"[\"']cuda\b|\.cuda\b|pin_memory|\bdevice=\d|\.to\(\d")
+_WORDS = Words.read(_TABLE, general=NAMES)
+_ASKED = _WORDS.compile(rb"#[ \t]*(?&tool):[ \t]*(?&asked)\b")
+_MENTIONS = _WORDS.compile(rb"[\"'](?&cuda)\b|\.(?&cuda)\b|(?&pins)|\b(?&device)=\d|\.to\(\d")
 _TORCH = re.compile(
     rb"(?m)^[ \t]*(?:import|from)[ \t][^\r\n]*"
     rb"\b" + one_of(_WORDS["packages"]).encode() + rb"\b"
 )
 _BUILDS = re.compile(rf"\b{one_of(_WORDS['builds'])}\b".encode())
-_DEVICE = re.compile(r"cuda(?::(\d+))?")
+_DEVICE = _WORDS.compile(r"(?&cuda)(?::(\d+))?")
+_EXITS = _WORDS.compile(r"(?&exit)\((?:0|(?&status)=0)?\)$")
 _INDEX = re.compile(rf"(?:.*\.)?(?:\w*_)?{one_of(_WORDS['indices'])}")
 _SETTLED = "; assumes that later code neither sets CUDA_VISIBLE_DEVICES nor forks a process that uses the GPU"
 
@@ -223,9 +225,7 @@ class _File:
         last = list(block.body)[-1]
         if isinstance(last, cst.SimpleStatementLine):
             last = last.body[-1]
-        return isinstance(last, cst.Raise) or (
-            self.script.stops(block) and not re.search(r"exit\((?:0|status=0)?\)$", self.script.code(last))
-        )
+        return isinstance(last, cst.Raise) or (self.script.stops(block) and not _EXITS.search(self.script.code(last)))
 
     # Strings
 

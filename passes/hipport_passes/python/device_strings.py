@@ -18,10 +18,11 @@ from typing import TYPE_CHECKING
 
 from hipport.core.edits import Edit, Span
 from hipport.core.finding import Certainty, Finding
-from hipport.core.tables import load, one_of
+from hipport.core.tables import Words, one_of
 from hipport.engine.pipeline import Pass
 from hipport.program.dividing import near
 from hipport.program.project import Project
+from hipport.syntax.build_names import NAMES
 from hipport.syntax.python import Misplaced, Python
 
 if TYPE_CHECKING:
@@ -30,22 +31,22 @@ if TYPE_CHECKING:
     from hipport_passes.build_files.build_scripts.script import Script
 from hipport_passes.python.devices.device_recipes import back_ends, concerns, known_recipes
 
-WORDS = load(Path(__file__).with_suffix(".toml"))["words"]
+WORDS = Words.read(Path(__file__).with_suffix(".toml"), general=NAMES)
 _DEVICES, _MODULES = one_of(WORDS["devices"]), one_of(WORDS["modules"])
 _INVENTED = re.compile(rf"{_DEVICES}(:\d+)?")
 # A quick test of a file's words.
-_MENTIONS = re.compile(
-    rf"[\"']{_DEVICES}(?::[^\"'\r\n]*)?[\"']|\btorch\.(?:backends\.)?(?:amd|{_MODULES})\b"
-    rf"|\btorch import[^\r\n]*\b{_MODULES}\b|\.hip\(\)".encode()
+_MENTIONS = WORDS.compile(
+    rf"[\"']{_DEVICES}(?::[^\"'\r\n]*)?[\"']|\b(?&torch)\.(?:(?&backends)\.)?(?:(?&amd_module)|{_MODULES})\b"
+    rf"|\b(?&torch) import[^\r\n]*\b{_MODULES}\b|\.(?&hip)\(\)".encode()
 )
 # A type of tensors.
-_TYPE = re.compile(rf"torch\.(amd|{_MODULES})\.(?:sparse\.)?[A-Z]\w*Tensor")
+_TYPE = WORDS.compile(rf"(?&torch)\.((?&amd_module)|{_MODULES})\.(?&sparse)?[A-Z]\w*(?&tensor)")
 #: Functions that only print their arguments.
 SHOWS = re.compile(rf"(?:\w+\.)*{one_of(WORDS['shows'])}")
 _MODEL = re.compile(rf"(?:\w+\.)*\w*{one_of(WORDS['models'])}", re.IGNORECASE)
 # A back end of that name that the program registers itself.
-_OWN = re.compile(rb"privateuse_?(?:1|one)", re.IGNORECASE)
-_MODULE = re.compile(rf"torch\.(?:backends\.)?{_MODULES}")
+_OWN = WORDS.compile(rb"(?&private)(?&private_numbers)", re.IGNORECASE)
+_MODULE = WORDS.compile(rf"(?&torch)\.(?:(?&backends)\.)?{_MODULES}")
 #: Libraries that pass their `device` to PyTorch.
 LIBRARIES = one_of(WORDS["libraries"])
 _IMPORT = re.compile(rb"(?m)^[ \t]*(?:import|from)[ \t][^\r\n]*")
@@ -337,8 +338,13 @@ def _types(script: Script) -> Iterator[Finding]:
         yield Finding(script.source.span(node), "type", message, (), Certainty.MANUAL)
 
 
-_ASKS_CUDA = r"\s*(?:==\s*[\"']cuda|!=\s*[\"']cuda|in\s[^\n]*[\"']cuda|\.startswith\([\"']cuda)"
-_IN = r"[\"']cuda(?::\d+)?[\"']\s*(?:in|==)\s*"
+_ASKS_CUDA = WORDS.composed(r"\s*(?:==\s*|!=\s*|in\s[^\n]*|\.(?&begins)\()[\"'](?&cuda)")
+_IN = WORDS.composed(r"[\"'](?&cuda)(?::\d+)?[\"']\s*(?:in|==)\s*")
+# Objects with a program's options, devices of objects, patches of PyTorch's modules, and PyTorch's functions.
+_OPTIONS = WORDS.compile(r"(?&option_objects)\b")
+_DEVICE_OF = WORDS.compile(r"\b(?&device)$|\.(?&device)\(.*\)$")
+_PATCHES = WORDS.compile(rf"\w+\(\s*(?&torch)(?:\.(?&backends))?\s*,\s*[\"']{_MODULES}[\"']")
+_OF_TORCH = WORDS.compile(r"(?&torch_names)\.")
 
 
 def _told(script: Script, node: cst.BaseExpression) -> str:
@@ -355,7 +361,7 @@ def _told(script: Script, node: cst.BaseExpression) -> str:
             pass
         case _:
             return ""
-    return script.code(node) if re.search(r"\bdevice$|\.device\(.*\)$", script.code(device)) else ""
+    return script.code(node) if _DEVICE_OF.search(script.code(device)) else ""
 
 
 def _words(script: Script, node: cst.BaseExpression) -> list[str]:
@@ -375,10 +381,7 @@ def _modules(script: Script) -> Iterator[Finding]:
     import libcst as cst
 
     asked = [
-        call
-        for name in ("hasattr", "getattr")
-        for call in script.calls(name)
-        if re.match(rf"\w+\(\s*torch(?:\.backends)?\s*,\s*[\"']{_MODULES}[\"']", script.code(call))
+        call for name in ("hasattr", "getattr") for call in script.calls(name) if _PATCHES.match(script.code(call))
     ]
     if asked:
         # Never true, which does no harm if torch.cuda is tested, too.
@@ -462,7 +465,7 @@ def is_tensor(script: Script, node: cst.CSTNode, depth: int = 0) -> bool:
         case cst.Call(func=cst.Attribute(value=cst.Call() as inner)):
             return is_tensor(script, inner, depth + 1)
         case cst.Call(func=function):
-            return re.match(r"(?:torch|nn|F)\.", script.code(function)) is not None
+            return _OF_TORCH.match(script.code(function)) is not None
         case cst.Name() if depth < 8:
             found = script.values(node)
             return bool(found) and all(each is not None and is_tensor(script, each, depth + 1) for each in found)

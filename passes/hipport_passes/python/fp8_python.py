@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING
 
 from hipport.core.edits import Edit
 from hipport.core.finding import Certainty, Finding
-from hipport.core.tables import one_of
+from hipport.core.tables import Words, one_of
 from hipport.engine.pipeline import Pass
 from hipport.program.project import Project
+from hipport.syntax.build_names import NAMES
 from hipport.syntax.python import Misplaced, Python
 from hipport_passes.device.fp8_formats import ABOUT, CHOOSES, GREATEST, TABLE, Formats, formats, replaced
 
@@ -27,12 +28,13 @@ if TYPE_CHECKING:
 
     from hipport_passes.python.runtime.program import PythonProgram
 
-_WORDS: dict[str, str] = TABLE["words"]
+_WORDS = Words(TABLE["words"], NAMES)
 _NAMES = re.compile(rf"\b{one_of(_WORDS['python_types'])}\b".encode())
 _GREATEST = re.compile(rb"(?<![\w.])(?:448(?:\.0*)?|4\.48e\+?0*2|0?\.00223\d*|2\.23\d*e-0*3)(?![\w.])")
 _LIMIT = re.compile(rf"(?i){one_of(_WORDS['limits'])}|inf\b")
 # Expressions that this pass wrote.
-_OURS = re.compile(r"\bfloat8_\w+fnuz if [\w.]+\.version\.hip else\b")
+_OURS = _WORDS.compile(r"\b(?&float8)\w+(?&fnuz) if [\w.]+\.(?&hip_release) else\b")
+_COMPILED = _WORDS.compile(r"\b(?&compiles)\b")
 _COMES_IN = (
     "assumes that all its values are made by this program (in values from a checkpoint, 0x80 becomes 0 and the scale "
     "doubles)"
@@ -164,7 +166,7 @@ def _in_kernel(program: PythonProgram, node: cst.CSTNode) -> bool:
     """Return whether it is in a function of Triton's or Numba's, which is compiled and cannot ask PyTorch."""
     function = program.function(node)
     return function is not None and any(
-        re.search(r"\bjit\b", program.code(each.decorator)) is not None for each in function.decorators
+        _COMPILED.search(program.code(each.decorator)) is not None for each in function.decorators
     )
 
 

@@ -8,16 +8,16 @@ same file, and frameworks have names of their own for both formats. A file that 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from hipport.core.finding import Certainty, Finding
 from hipport.engine.pipeline import Pass
 from hipport.program.project import Project
+from hipport.syntax.build_names import NAMES
 from hipport.syntax.program_settings import MEANT, ProgramSettings
 from hipport_passes.device.fp8_formats import formats
 
-_BOTH = re.compile(rb"fnuz")
+_BOTH = NAMES.compile(rb"(?&fnuz)")
 
 
 def find(source: ProgramSettings, project: Project) -> Iterator[Finding]:

@@ -18,10 +18,11 @@ from pathlib import Path
 
 from hipport.core.edits import Span
 from hipport.core.finding import Certainty, Finding
-from hipport.core.tables import load, one_of
+from hipport.core.tables import Words, load, one_of
 from hipport.engine.pipeline import Pass
 from hipport.program.dividing import near
 from hipport.program.project import Project
+from hipport.syntax.build_names import NAMES
 from hipport.syntax.cpp import Cpp
 from hipport.syntax.python import Misplaced, Python
 from hipport_passes.build_files import nvidia_tools
@@ -29,7 +30,7 @@ from hipport_passes.device.lost_code import of_project
 
 #: Words in the names of NVIDIA's GPUs.
 _TABLE = load(Path(__file__).with_suffix(".toml"))
-WORDS = _TABLE["words"]
+WORDS = Words(_TABLE["words"], NAMES)
 PRODUCT = re.compile(
     rf"(?i){one_of(WORDS['product_parts'])}|\b(?:[abhlpv]|gb)\d{{2,3}}s?\b|\b{one_of(WORDS['products'])}\b"
     r"|\b[2345]0[6789]0\b".encode()
@@ -43,54 +44,49 @@ _IMPORTS = re.compile(
 # A line may import several modules.
 _NAMED = re.compile(rf"\b(?:{_MODULES})\b".encode())
 _QUESTIONS = {
-    "versions": re.compile(rb"version[ \t]*\.[ \t]*cuda\b|torch\.version[ \t]+import\b"),
-    "capabilities": re.compile(
-        rf"\b{one_of(WORDS['capabilities'])}\b"
-        rf"|\A(?=(?s:.*)\b{one_of(WORDS['properties'])}\b)(?s:.*)(?:\.|[\"'])(?:major|minor)\b".encode()
+    "versions": WORDS.compile(rb"(?&version)[ \t]*\.[ \t]*(?&cuda)\b|(?&torch)\.(?&version)[ \t]+import\b"),
+    "capabilities": WORDS.compile(
+        rb"\b(?&capabilities)\b|\A(?=(?s:.*)\b(?&properties)\b)(?s:.*)(?:\.|[\"'])(?&parts_of_capability)\b"
     ),
     "device_names": re.compile(rf"\b{one_of(WORDS['device_names'])}\b".encode()),
-    "nvidia_smi": re.compile(rb"nvidia-smi"),
+    "nvidia_smi": WORDS.compile(rb"(?&nvidia_smi)"),
     "tools": nvidia_tools.mentioned(),
-    "installs": re.compile(
-        rf"\b{one_of(WORDS['installers'])}\b(?s:.{{0,40}}?)\b{one_of(WORDS['installs'])}\b".encode()
-        + rb"|\bnox\b(?s:.*)\.(?:conda_)?install\("
+    "installs": WORDS.compile(
+        rb"\b(?&installers)\b(?s:.{0,40}?)\b(?&installs)\b|\b(?&session_runner)\b(?s:.*)\.(?&session_installs)\("
     ),
     "arch_lists": re.compile(rf"\b{one_of(WORDS['arch_lists'])}\b".encode()),
-    "warp_sizes": re.compile(
-        rf"\bwarp_size\b|(?i:{one_of(WORDS['lanes'])})\w*[ \t]*(?::[^=\n]*)?=[^=\n]*\b64\b".encode()
-    ),
-    "switches": re.compile(rf"\b{one_of(WORDS['switches'])}\b|cudnn\.version\b".encode()),
+    "warp_sizes": WORDS.compile(rb"\b(?&warp_size)\b|(?i:(?&lanes))\w*[ \t]*(?::[^=\n]*)?=[^=\n]*\b64\b"),
+    "switches": WORDS.compile(rb"\b(?&switches)\b|(?&cudnn_release)\b"),
     "homes": re.compile(rf"\b{one_of(WORDS['homes'])}\b".encode()),
-    "removed": re.compile(rb"\butils[ \t]*\.[ \t]*ffi\b|\btorch\.utils[ \t]+import[ \t][^\n]*\bffi\b"),
-    "libraries": re.compile(rf"\b{one_of(WORDS['loads'])}\b[^\n]*(?:cu|nv|nccl)".encode()),
+    "removed": WORDS.compile(
+        rb"\b(?&utils)[ \t]*\.[ \t]*(?&removed_module)\b"
+        rb"|\b(?&torch)\.(?&utils)[ \t]+import[ \t][^\n]*\b(?&removed_module)\b"
+    ),
+    "libraries": WORDS.compile(rb"\b(?&loads)\b[^\n]*(?&libraries_of_nvidia)"),
     "sources": re.compile(rf"\b{one_of(WORDS['sources'])}\b".encode()),
-    "kernels": re.compile(
-        rf"\b{one_of(WORDS['kernels'])}\b|\bgdc_|\bmaxnreg\b[\"']?[ \t]*[=:]".encode()
-        + rb"|\bnum_warps[\"']?[ \t]*[=:][ \t]*(?:32|64|\d{3})|\bnum_ctas[\"']?[ \t]*[=:][ \t]*(?:[2-9]|\d\d|[A-Za-z_])"
-        rb"|\breg_(?:dec|inc)_|\blibdevice[\w.]*\.bc\b|\btarget[ \t]*=[ \t]*\([ \t]*[\"']cuda"
+    "kernels": WORDS.compile(
+        rb"\b(?&kernels)\b|\b(?&kernel_prefixes)|\b(?&most_registers)\b[\"']?[ \t]*[=:]"
+        rb"|\b(?&warps)[\"']?[ \t]*[=:][ \t]*(?:32|64|\d{3})|\b(?&blocks)[\"']?[ \t]*[=:][ \t]*(?:[2-9]|\d\d|[A-Za-z_])"
+        rb"|\b(?&bitcode)[\w.]*\.bc\b|\b(?&compiled_for)[ \t]*=[ \t]*\([ \t]*[\"'](?&cuda)"
     ),
 }
 # Other signs of a capability.
-_TOLD = re.compile(
-    rf"\b{one_of(WORDS['told'])}\b|\A(?=(?s:.*)\b{one_of(WORDS['others'])}\b)(?s:.*)\bcompute_capability\b".encode()
-)
+_TOLD = WORDS.compile(rb"\b(?&told)\b|\A(?=(?s:.*)\b(?&others)\b)(?s:.*)\b(?&capability_of_others)\b")
 # A count of warps that is not a literal, and numbers of warps that AMD's GPUs do not have.
 _COUNTED = re.compile(rf"\b{one_of(WORDS['counts'])}[\"']?[ \t]*[=:][ \t]*[A-Za-z_(]".encode())
 _MANY = re.compile(rb"(?<![\w.])(?:32|64|\d{3})(?![\w.])")
 # A comparison with a name that is usual for a capability.
 _LOST = re.compile(rf"(?i){one_of(WORDS['compared'])}(?:\(\))?(?:\[[^\]\n]*\])?[ \t]*(?:[=<>!]=|[<>]|in\b)".encode())
 # Names of functions and values that test for Hopper and later GPUs.
-_NAMED_FOR = re.compile(
-    rf"(?i)\b_*{one_of(WORDS['asking'])}_\w*?(?:sm_?(?:9|1[0-2])\d|{one_of(WORDS['generations'])})".encode()
-    + rb"|sm(?:9|1[0-2])\dorlater"
+_NAMED_FOR = WORDS.compile(
+    rb"(?i)\b_*(?&asking)_\w*?(?:sm_?(?:9|1[0-2])\d|(?&generations))|sm(?:9|1[0-2])\d(?&or_later)"
 )
-_INTRINSICS = re.compile(rb"\w+_sync")
+_INTRINSICS = WORDS.compile(rb"\w+(?&masked)")
 _FROM = re.compile(rb"(?m)^from[ \t]+[\w.]*?\.?(\w+)[ \t]+import[ \t]*(\([^()]*\)|[^\n#]*)")
 # Code that is wrong on ROCm in any context.
-_FAILS = re.compile(
-    rf"version\.cuda[ \t]*(?:\.|\[|[<>])|{one_of(WORDS['converts'])}\([\w.]*version\.cuda\b"
-    rf"|{one_of(WORDS['capabilities'])}\([^()\n]*\)(?:\[0\])?[ \t]*(?:[=<>!]=|[<>]|in)[ \t]*[(\[]?"
-    r"[ \t]*(?:9|1[0-2])\b".encode()
+_FAILS = WORDS.compile(
+    rb"(?&cuda_release)[ \t]*(?:\.|\[|[<>])|(?&converts)\([\w.]*(?&cuda_release)\b"
+    rb"|(?&capabilities)\([^()\n]*\)(?:\[0\])?[ \t]*(?:[=<>!]=|[<>]|in)[ \t]*[(\[]?[ \t]*(?:9|1[0-2])\b"
 )
 
 

@@ -12,16 +12,18 @@ from pathlib import Path, PurePath, PurePosixPath
 
 from hipport.building.dry_runs import without_places
 from hipport.core.reading import read_or_nothing
-from hipport.core.tables import one_of
+from hipport.core.tables import Words, one_of
 from hipport.program.include_resolution import Includes
 from hipport.program.included import includes
 from hipport.syntax.cpp import Cpp
+from hipport.syntax.cuda_names import NAMES
 
+_LISTS = Words.read(Path(__file__).with_suffix(".toml"), general=NAMES)
 #: Features that compilers accept only from C++20 on. If no build script sets a standard, text with them needs C++20.
-_CXX20 = re.compile(
-    rb"\bconcept\s+\w+\s*=|\brequires\s*(?:[({!]|(?:\w+\s*::\s*)*\w+\s*<)|\b(?:consteval|constinit|co_(?:await|yield))\b|<=>"
-    rb"|\]\s*<\s*(?:typename|class|auto|unsigned|int|bool|(?:std\s*::\s*)?size_t)\s+\.{0,3}\w"
-    rb"|\bstd\s*::\s*(?:span|ranges|numbers|bit_cast|popcount|source_location)\b"
+_CXX20 = _LISTS.compile(
+    rb"\bconcept\s+\w+\s*=|\brequires\s*(?:[({!]|(?:\w+\s*::\s*)*\w+\s*<)|\b(?:consteval|constinit|co_(?&coroutines))\b|<=>"
+    rb"|\]\s*<\s*(?:typename|class|auto|unsigned|int|bool|(?:(?&std)\s*::\s*)?(?&size_type))\s+\.{0,3}\w"
+    rb"|\b(?&std)\s*::\s*(?&since_20)\b"
 )
 #: The same for headers; those of libcu++, which older standards have too, become these.
 _CXX20_HEADERS = frozenset(
@@ -30,9 +32,9 @@ _CXX20_HEADERS = frozenset(
     for name in "bit compare concepts coroutine numbers ranges source_location span".split()
 )
 #: Flags for HIP alone in CMake's generator expressions.
-_FOR_HIP = re.compile(r"\$<\$<COMPILE_LANGUAGE:(?:\w+,)*HIP(?:,\w+)*>:([^<>]*)>")
+_FOR_HIP = _LISTS.compile(r"\$<\$<(?&language_condition):(?:\w+,)*(?&hip)(?:,\w+)*>:([^<>]*)>")
 #: Options that affect the meaning of the text, or how device code is linked.
-_MEANS = re.compile(r"-D\w+(?:=[\w.]*)?|-U\w+|-fgpu-rdc")
+_MEANS = _LISTS.compile(r"-D\w+(?:=[\w.]*)?|-U\w+|(?&device_code)")
 #: Follows the values of a variable in `set`.
 _BEHIND_VALUES = frozenset(("CACHE", "PARENT_SCOPE"))
 
@@ -54,9 +56,9 @@ def cmake_flags(folder: Path) -> list[str] | None:
 
 
 #: Commands that generate headers when CMake runs, and the argument that names the header.
-_MAKES_HEADERS = re.compile(
-    r"(?i)\b(?:configure_file\s*\(\s*\S+\s+|generate_export_header\s*\([^()]*EXPORT_FILE_NAME\s+"
-    r"|file\s*\(\s*(?:WRITE|GENERATE\s+OUTPUT|CONFIGURE\s+OUTPUT)\s+)\"?([^\s\"()]+)"
+_MAKES_HEADERS = _LISTS.compile(
+    r"(?i)\b(?:(?&configures)\s*\(\s*\S+\s+|(?&exports)\s*\([^()]*(?&export_name)\s+"
+    r"|(?&files)\s*\(\s*(?:(?&writes)|(?&generates)\s+(?&output))\s+)\"?([^\s\"()]+)"
 )
 
 

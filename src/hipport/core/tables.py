@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import date
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, AnyStr, NamedTuple
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -17,6 +17,8 @@ else:
     import tomli as tomllib
 
 TOMLDecodeError = tomllib.TOMLDecodeError
+# The place of a list in a pattern, written as regular expressions with subroutines write a call of one.
+_LIST = re.compile(r"\(\?&(\w+)\)")
 
 
 def parse(text: str) -> dict[str, Any]:
@@ -39,6 +41,38 @@ def one_of(names: str | Iterable[str], rest: str = r"\w*") -> str:
     return (
         f"(?:{'|'.join(re.escape(name).replace(chr(92) + '*', rest) for name in sorted(each, key=len, reverse=True))})"
     )
+
+
+class Words:
+    """Lists of names, and patterns with them: `(?&hosts)` in a pattern stands for one of the names in the list `hosts`.
+
+    `lists` has names separated by spaces, as in `one_of`. A list that is not there is taken from `general`.
+    """
+
+    def __init__(self, lists: Mapping[str, str], general: Words | None = None) -> None:
+        self._lists: dict[str, str] = {**(general._lists if general else {}), **lists}
+
+    @classmethod
+    def read(cls, path: Path, section: str = "words", general: Words | None = None) -> Words:
+        """Return the lists in a section of the table at `path`. Raises the errors of `load`, and KeyError."""
+        return cls(load(path)[section], general)
+
+    def __getitem__(self, name: str) -> str:
+        """Return the list `name`. Raises KeyError."""
+        return self._lists[name]
+
+    def composed(self, pattern: AnyStr) -> AnyStr:
+        """Return `pattern` with the names of its lists. Raises KeyError."""
+        if isinstance(pattern, bytes):
+            return _LIST.sub(self._names, pattern.decode("latin-1")).encode("latin-1")
+        return _LIST.sub(self._names, pattern)
+
+    def compile(self, pattern: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
+        """Return the compiled `composed(pattern)`. Raises KeyError."""
+        return re.compile(self.composed(pattern), flags)
+
+    def _names(self, found: re.Match[str]) -> str:
+        return one_of(self._lists[found[1]])
 
 
 class LastChecked(NamedTuple):

@@ -17,24 +17,28 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
 from hipport.analysis.functions import functions
 from hipport.core.edits import Edit, Span
 from hipport.core.finding import Finding
+from hipport.core.tables import Words
 from hipport.engine.pipeline import Pass
 from hipport.program.project import Component, Project
 from hipport.syntax.cpp import Cpp
+from hipport.syntax.cuda_names import NAMES
 from hipport.syntax.lexing import PARENTHESES
 
-_BUILT_IN = rb"__ballot(?:64|_sync)?|__activemask|__match_(?:any|all)(?:_sync)?|__builtin_amdgcn_ballot_w64"
+_LISTS = Words.read(Path(__file__).with_suffix(".toml"), general=NAMES)
+_BUILT_IN = _LISTS.composed(rb"(?&masks)")
 _DIRECT = re.compile(rb"[\s(]*(?:" + _BUILT_IN + rb")\s*\([^;{}]*\)[\s)]*")
 _MACRO = re.compile(rb"^[ \t]*#[ \t]*define[ \t]+(?P<name>\w+)\([^()\n]*\)(?P<body>[^\n]*)", re.MULTILINE)
 #: Device functions that count or search 32 bits.
-_COUNTS = re.compile(rb"\b__(?:popc|ffs|clz|brev)\s*\Z")
+_COUNTS = _LISTS.compile(rb"\b__(?&counts)\s*\Z")
 _OF_32_BITS = frozenset((b"unsigned", b"int", b"unsigned int", b"uint32_t", b"std::uint32_t", b"uint"))
 # A variable that holds a whole ballot; and code that changes it, or takes half of it.
-_WIDE = (
-    rb"\b(?:auto|(?:std::)?uint64_t|unsigned\s+long(?:\s+long)?(?:\s+int)?)\s+(?:const\s+)?"
+_WIDE = _LISTS.composed(
+    rb"\b(?:auto|(?:(?&std)::)?(?&uint64)|unsigned\s+long(?:\s+long)?(?:\s+int)?)\s+(?:const\s+)?"
     rb"(?P<name>[A-Za-z_]\w*)\s*=(?!=)"
 )
 _CHANGED = (
@@ -50,12 +54,11 @@ _DECLARATION = re.compile(
 )
 #: An assignable expression: no two words side by side, no comparison, no macro that declares something.
 _PLACE = re.compile(rb"(?!.*[\w)\]]\s+\w)(?!.*(?:<|(?<!-)>))[\s*(]*[A-Za-z_][^;{}=?#]*(?<=[\w\]])\s*", re.DOTALL)
-_FUNCTION = re.compile(
-    rb"(?P<name>[A-Za-z_][\w:]*)\s*" + PARENTHESES + rb"\s*(?:const\s*|noexcept\s*|__restrict__\s*)*\Z"
+_FUNCTION = _LISTS.compile(
+    rb"(?P<name>[A-Za-z_][\w:]*)\s*" + PARENTHESES + rb"\s*(?:const\s*|noexcept\s*|(?&restrict)\s*)*\Z"
 )
-_WORDS = re.compile(
-    rb"\b(?:static|inline|constexpr|virtual|friend|extern|explicit|typename|__(?:device|host|global|forceinline|inline|"
-    rb"noinline|inline_hint)__|__inline|__forceinline)\b|\"[^\"]*\"|\[\[[^\]]*\]\]|__attribute__\s*\(\(.*?\)\)",
+_WORDS = _LISTS.compile(
+    rb"\b(?:static|inline|constexpr|virtual|friend|extern|explicit|typename|__(?&specifiers)__|(?&inline))\b|\"[^\"]*\"|\[\[[^\]]*\]\]|(?&attribute)\s*\(\(.*?\)\)",
     re.DOTALL,
 )
 _TYPE = re.compile(

@@ -12,37 +12,37 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
 from hipport.core.edits import Edit, Span
 from hipport.core.finding import Finding
+from hipport.core.tables import Words
 from hipport.engine.pipeline import Pass
 from hipport.program.project import Project
 from hipport.syntax.cpp import Cpp
 
+_LISTS = Words.read(Path(__file__).with_suffix(".toml"))
 _GAP = rb"[ \t\r\n]*"
 #: The replacement of each name; if several match at one place, the first counts.
 _NAMES: tuple[tuple[re.Pattern[bytes], bytes], ...] = (
-    (re.compile(rb"(?<=[.>])type\(\)\s*\.\s*(?:is_cuda|is_hip)(?=" + _GAP + rb"\()"), b"is_cpu"),
-    (re.compile(rb"\bk(?:CUDA|HIP)\b"), b"kCPU"),
-    (re.compile(rb"(?<=[.>])(?:is_cuda|is_hip)(?=" + _GAP + rb"\()"), b"is_cpu"),
-    (re.compile(rb"(?<=[.>])(?:cuda|hip)(?=" + _GAP + rb"\(" + _GAP + rb"\))"), b"cpu"),
+    (_LISTS.compile(rb"(?<=[.>])(?&type)\(\)\s*\.\s*(?&asks)(?=" + _GAP + rb"\()"), b"is_cpu"),
+    (_LISTS.compile(rb"\bk(?&gpus)\b"), b"kCPU"),
+    (_LISTS.compile(rb"(?<=[.>])(?&asks)(?=" + _GAP + rb"\()"), b"is_cpu"),
+    (_LISTS.compile(rb"(?<=[.>])(?&moves)(?=" + _GAP + rb"\(" + _GAP + rb"\))"), b"cpu"),
     # It returns -1 on the CPU, which no CUDA function accepts; this is 0.
-    (re.compile(rb"(?<=[.>])get_device(?=" + _GAP + rb"\(" + _GAP + rb"\))"), b"device().has_index"),
-    (re.compile(rb"(?:(?<=device\(\)\.)|(?<=[Dd]evice\.))index(?=" + _GAP + rb"\(" + _GAP + rb"\))"), b"has_index"),
-    (re.compile(rb"(?<=DeviceType::)(?:CUDA|HIP)\b"), b"CPU"),
-    (re.compile(rb"(?<=DispatchKey::)(?:CUDA|HIP)\b"), b"CPU"),
-    (re.compile(rb"(?<=Backend::)(?:CUDA|HIP)\b"), b"CPU"),
-    (re.compile(rb"\btorch::cuda::(?=(?:is_available|cudnn_is_available|device_count|manual_seed|synchronize))"),
+    (_LISTS.compile(rb"(?<=[.>])(?&device_number)(?=" + _GAP + rb"\(" + _GAP + rb"\))"), b"device().has_index"),
+    (_LISTS.compile(rb"(?:(?<=(?&device)\(\)\.)|(?<=[Dd]evice\.))(?&index)(?=" + _GAP + rb"\(" + _GAP + rb"\))"),
+     b"has_index"),
+    (_LISTS.compile(rb"(?<=(?&types)::)(?&gpus)\b"), b"CPU"),
+    (_LISTS.compile(rb"(?<=(?&keys)::)(?&gpus)\b"), b"CPU"),
+    (_LISTS.compile(rb"(?<=(?&backends)::)(?&gpus)\b"), b"CPU"),
+    (_LISTS.compile(rb"\b(?&space)::(?=(?&of_cuda))"),
      b"::simt::torch_cuda::"),
 )  # fmt: skip
-_REGISTRATION = re.compile(
-    rb"\bTORCH_LIBRARY_IMPL(?:_UNIQUE)?" + _GAP + rb"\([^,()]*," + _GAP + rb"(CUDA|HIP|CPU)" + _GAP + rb","
-)
+_REGISTRATION = _LISTS.compile(rb"\b(?&registers)" + _GAP + rb"\([^,()]*," + _GAP + rb"((?&places))" + _GAP + rb",")
 _DEVICE = re.compile(rb"\b[Dd]evice\b" + _GAP + rb"(?:\w+" + _GAP + rb")?[({]" + _GAP + rb"(?=\"(?P<text>[^\"]*)\")")
-_HALF = re.compile(
-    rb"\b(?P<value>[A-Za-z_]\w*)\.operator\s+(?P<type>__half|__nv_bfloat16)" + _GAP + rb"\(" + _GAP + rb"\)"
-)
-_STRING = re.compile(rb"\"(?:cuda|hip)(?::\d+)?\"")
+_HALF = _LISTS.compile(rb"\b(?P<value>[A-Za-z_]\w*)\.operator\s+(?P<type>(?&halves))" + _GAP + rb"\(" + _GAP + rb"\)")
+_STRING = _LISTS.compile(rb"\"(?&moves)(?::\d+)?\"")
 
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:

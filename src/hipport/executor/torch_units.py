@@ -23,7 +23,7 @@ from typing import Any, Literal
 from hipport.building.compiler_messages import Message, SourcePlaces, parse
 from hipport.building.locks import locked
 from hipport.building.session import BuildSession
-from hipport.core.tables import load, one_of
+from hipport.core.tables import Words
 from hipport.engine.pipeline import Pass
 from hipport.executor import compile as compiling
 from hipport.executor import compilers, linking, precompiled, special_functions
@@ -39,8 +39,9 @@ _PCH_HEADER = "simt/torch_headers.h"
 #: Replacements for PyTorch's largest headers, used as long as a unit compiles with them.
 _TORCH_LIGHT = HERE / "include/torch_light"
 _TORCH_TENSORS = HERE / "include/torch_tensors"
+_LISTS = Words.read(Path(__file__).with_suffix(".toml"))
 #: An error that concerns PyTorch, or a missing header.
-_OF_TORCH = re.compile(r"error: .*(?:torch|\bat::|c10|std::|No such file|file not found)")
+_OF_TORCH = _LISTS.compile(r"error: .*(?:(?&about_torch)|\b(?&about_at)|No such file|file not found)")
 #: An error that missing parts of the light headers may cause, in messages of g++ or clang.
 _LACKING = re.compile(
     r"error: .*(?:not (?:been )?declared|undeclared|not a member|no member|no matching|no type|not name a type"
@@ -51,9 +52,9 @@ _LACKING = re.compile(
 # The same for every unit, because precompiled headers require it.
 _STANDARD = 20
 #: Code in a unit of kernels that needs more of PyTorch than tensors, and the header for it.
-_OF_HOST = re.compile(one_of(load(Path(__file__).with_suffix(".toml"))["words"]["of_host"]).encode())
+_OF_HOST = _LISTS.compile(rb"(?&of_host)")
 _MORE = '#include "simt/torch_host.h"\n'
-_TORCH_INCLUDE = re.compile(r"(?:torch|ATen|c10|THC|pybind11)/")
+_TORCH_INCLUDE = _LISTS.compile(r"(?&torch_folders)/")
 
 #: The optimization of units with PyTorch's headers. In host units, which check tensors and bind functions, a compiler
 #: would mostly optimize the inline functions of these headers, and that takes longer than the rest.

@@ -22,11 +22,12 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import pairwise
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
 from hipport.core.edits import Span
 from hipport.core.source import Source
+from hipport.core.tables import Words
 from hipport.program.project import Skipped
 from hipport.syntax.cmake_script import CMake, CMakeCommand
 from hipport.syntax.cpp import Cpp, within
@@ -36,35 +37,36 @@ from hipport.syntax.preprocessor import Conditional, Conditioned, beside, chosen
 if TYPE_CHECKING:
     from hipport.program.project import Project
 
+_LISTS = Words.read(Path(__file__).with_suffix(".toml"))
 # How build scripts define a macro: -DUSE_HIP, ("USE_HIP", None), target_compile_definitions(name PRIVATE USE_HIP).
-_DEFINES = re.compile(
-    rb"(?:-D[ \t]*|_compile_definitions[ \t]*\([^()#]*?\b)(\w*(?:HIP|ROCM)\w*)\b|"
-    rb"(?<!\w)\(\s*[\"'](\w*(?:HIP|ROCM)\w*)[\"']\s*,"
+_DEFINES = _LISTS.compile(
+    rb"(?:-D[ \t]*|(?&defines)[ \t]*\([^()#]*?\b)(\w*(?&hip_macros)\w*)\b|"
+    rb"(?<!\w)\(\s*[\"'](\w*(?&hip_macros)\w*)[\"']\s*,"
 )
 # Any code for HIP matches this somewhere.
-_SAYS_HIP = re.compile(
-    rb"\bhip(?:/|::|[ \t]*##|[A-Z_]|cub|"
+_SAYS_HIP = _LISTS.compile(
+    rb"\b(?&hip)(?:/|::|[ \t]*##|[A-Z_]|(?&cub)|"
     + LIBRARY
-    + rb")|\broc\w+/|HIP|ROC[Mm]|\b"
+    + rb")|\b(?&roc)\w+/|(?&hip_in_macros)|ROC[Mm]|\b"
     + HIP_START
     + rb"|[<\"/]"
     + HIP_FOLDER
     + rb"/"
 )
-_SAYS_EITHER = re.compile(HIP_START + rb"|" + HIP_FOLDER + rb"/|hip|roc|cu[dbfrs]|nccl|cooperative_groups")
+_SAYS_EITHER = _LISTS.compile(HIP_START + rb"|" + HIP_FOLDER + rb"/|(?&either)|cu[dbfrs]")
 # `#define cudaMalloc hipMalloc`, `using gpuStream_t = hipStream_t;`, `typedef hipError_t cudaError_t;`
-_HIP = rb"(?:hip(?:blas|fft|rand|sparse|solver|cub)?[A-Z]\w*|HIP(?:BLAS|FFT|RAND|SPARSE|SOLVER)?_\w+)"
+_HIP = _LISTS.composed(rb"(?:(?&hip)(?&libraries_of_hip)?[A-Z]\w*|(?&hip_in_macros)(?&libraries_in_macros)?_\w+)")
 _MAPPED = re.compile(
     rb"#[ \t]*define[ \t]+(\w+)(?:\([^()\r\n]*\))?[ \t]+\(?[ \t]*(?:::)?(?:" + _HIP + rb"\b|(?i:hip)\w*[ \t]*##)|"
     rb"\busing\s+(\w+)\s*=\s*(?:::)?" + _HIP + rb"\s*;|\btypedef\s+(?:::)?" + _HIP + rb"\s+(\w+)\s*;"
 )
 #: The form of CUDA's names.
-CUDA_NAME = re.compile(rb"cu(?:da|dnn|" + LIBRARY + rb")[A-Z]\w+")
+CUDA_NAME = _LISTS.compile(rb"cu(?:(?&cuda_names)|" + LIBRARY + rb")[A-Z]\w+")
 _CUDA_NAME = re.compile(rb"\b" + CUDA_NAME.pattern + rb"\b")
 # CMake's words for the two in conditions, and signs that it builds for HIP by itself.
-_NAMES_HIP, _NAMES_CUDA = re.compile(rb"\w*(?:HIP|ROCM)\w*"), re.compile(rb"\w*CUDA\w*")
-_BUILDS_HIP = re.compile(
-    rb"(?i)\benable_language\s*\(\s*HIP|\bLANGUAGE\s+HIP\b|\bLANGUAGES\b[^()]*\bHIP\b|\bhip_add_\w+\s*\(|hip::device"
+_NAMES_HIP, _NAMES_CUDA = _LISTS.compile(rb"\w*(?&hip_macros)\w*"), _LISTS.compile(rb"\w*(?&cuda_macros)\w*")
+_BUILDS_HIP = _LISTS.compile(
+    rb"(?i)\b(?&enables)\s*\(\s*(?&hip)|\b(?&language)\s+(?&hip)\b|\b(?&languages)\b[^()]*\b(?&hip)\b|\b(?&adds)\w+\s*\(|(?&target)"
 )
 # HIP must compile this many times as many files unchanged as it cannot compile: then the code counts as a port.
 _MOST = 3

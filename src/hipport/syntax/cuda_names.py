@@ -5,9 +5,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from hipport.core.tables import load, one_of
+from hipport.core.tables import Words, load, one_of
 
 _WORDS: dict[str, str] = load(Path(__file__).with_suffix(".toml"))["words"]
+
+
+#: All lists of the table, for patterns of other modules.
+NAMES = Words(_WORDS)
 
 
 def _pattern(*lists: str) -> bytes:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import re
 import shutil
 import signal
 import subprocess
@@ -25,6 +24,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from hipport.core.reading import opened
+from hipport.core.tables import Words
 from hipport.toolchain import contained
 
 #: The largest file that may be written, in bytes.
@@ -33,10 +33,9 @@ _FILE = 1 << 30
 _SAID = 1 << 25
 #: Address space of one process of a tree: half of the machine's memory, and at least enough to load any PyTorch.
 MEMORY = max(8 << 30, os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2)
+_LISTS = Words.read(Path(__file__).with_suffix(".toml"))
 #: Variables that take effect when an interpreter starts or loads PyTorch; all others are set again for each script.
-_AT_START = re.compile(
-    r"(?:PYTHON|LD_|GLIBC|MALLOC|OMP_|GOMP|MKL_|KMP_|OPENBLAS|NUMEXPR|ATEN_|TORCH|PYTORCH|LANG|LC_|VIRTUAL_ENV)\w*|PATH|HOME"
-)
+_AT_START = _LISTS.compile(r"(?&at_start)")
 #: Only PyTorch's extension builds read these, and a script does that itself.
 _OF_BUILDS = {"TORCH_CUDA_ARCH_LIST", "TORCH_DONT_CHECK_COMPILER_ABI", "TORCH_EXTENSIONS_DIR", "PYTORCH_ROCM_ARCH"}
 #: Seconds that the supervisor of a command gets beyond the command's own time.

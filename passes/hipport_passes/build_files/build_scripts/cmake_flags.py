@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from hipport.core.edits import Span
 from hipport.core.finding import Certainty
+from hipport.syntax.build_names import NAMES
 from hipport.syntax.cmake_script import Argument, CMake, CMakeCommand, GeneratorExpression
 from hipport.syntax.holes import HOLE
 from hipport_passes.build_files.build_scripts.standards import settled
@@ -19,8 +20,8 @@ if TYPE_CHECKING:
     from hipport_passes.build_files.build_scripts.cmake_trees import Tree
 
 _WORD = re.compile(rb'(?:SHELL:)?((?:\\"(?:[^"\\]|\\[^"])*\\"|[^\s;"\\]|\\.)+)')
-_REFERENCE = re.compile(r"\$(?:ENV|CACHE)?\{[^{}]*\}|\$<[^<>]*>|@\w+@")
-_ABI = re.compile(rb"(?:-D)?_GLIBCXX_USE_CXX11_ABI=0")
+_REFERENCE = NAMES.compile(r"\$(?&cmake_variables)?\{[^{}]*\}|\$<[^<>]*>|@\w+@")
+_ABI = NAMES.compile(rb"(?:-D)?(?&abi)=0")
 
 #: A test for the language CUDA in a generator expression: for CUDA alone, or for several languages.
 LANGUAGE = re.compile(rb"\$<COMPILE_LANG(?:UAGE:(?P<languages>[A-Z,]+)|_AND_ID:(?P<language>[A-Z]+),(?P<ids>[\w,]+))>")

@@ -9,18 +9,19 @@ from pathlib import Path
 
 from hipport.core.edits import Edit, Span
 from hipport.core.finding import Certainty
-from hipport.core.tables import load, one_of
+from hipport.core.tables import Words, load
+from hipport.syntax.build_names import NAMES
 from hipport.syntax.cmake_script import CMake, CMakeCommand, GeneratorExpression
 from hipport_passes.build_files.build_scripts.cmake_branches import BranchSaid
 from hipport_passes.build_files.build_scripts.cmake_trees import PACKAGES, Tree, links, text
 from hipport_passes.build_files.nvcc_flags import library
 
 _TABLE = Path(__file__).parents[1] / "cmake.toml"
-_IN_FOLDER = re.compile(rf"cuda.*/lib{one_of(load(_TABLE)['words']['in_folder'])}\b")
+_IN_FOLDER = Words.read(_TABLE, general=NAMES).compile(r"(?&cuda).*/lib(?&in_folder)\b")
 
 # Places where CMake evaluates no generator expressions: in commands, and in variables for flags.
 _NO_EXPRESSIONS = frozenset("add_library get_target_property get_property foreach string install".split())
-_FLAGS = re.compile(r"CMAKE_(CUDA|HIP)_FLAGS")
+_FLAGS = NAMES.compile(r"(?&of_cmake)((?&platforms_in_macros))_FLAGS")
 _OPTION = re.compile(rb"(?<=[\s\":;])-l(\w+)(?=[\s\");>]|\Z)")
 #: An imported target of CUDA's; nothing follows `::` where a variable names it.
 TARGET = re.compile(rf"\b{PACKAGES}::(?:\w+|(?=\$))".encode())

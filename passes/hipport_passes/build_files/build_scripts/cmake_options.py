@@ -29,7 +29,7 @@ from hipport_passes.build_files.build_scripts.cmake_trees import WORDS, Tree, te
 from hipport_passes.build_files.nvcc_flags import worded
 
 #: The variables with options for the language CUDA, for all configurations or for one.
-OF_LANGUAGE = re.compile(r"CMAKE_CUDA_FLAGS(?:_\w+)?|ENV\{CUDAFLAGS\}")
+OF_LANGUAGE = WORDS.compile(r"(?&flags_of_language)(?:_\w+)?|(?&flags_of_environment)")
 # Questions about the CUDA compiler in a generator expression.
 _ABOUT_NVCC = re.compile(rb"\$<CUDA_COMPILER_(?:ID:(?P<ids>[\w,]+)|VERSION)>")
 # Commands that only read flags, or remove some.

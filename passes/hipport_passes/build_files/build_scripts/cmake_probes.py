@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from pathlib import Path
 
 from hipport.core.edits import Edit
 from hipport.core.finding import Certainty
-from hipport.core.tables import load, one_of
+from hipport.core.tables import Words
+from hipport.syntax.build_names import NAMES
 from hipport.syntax.cmake_script import CMakeCommand
 from hipport_passes.build_files import nvidia_tools
 from hipport_passes.build_files.build_scripts.cmake_branches import BranchSaid
@@ -20,11 +20,11 @@ from hipport_passes.build_files.build_scripts.cmake_trees import (
     text,
 )
 
-_CUDA_FOLDER = re.compile(rb"(?:/usr/local|/opt)/cuda(?:[-/0-9]|$)")
-_WORDS = load(Path(__file__).parents[1] / "cmake.toml")["words"]
-_RUNS_NVCC = re.compile(rf"(?:.*/)?nvcc|\$\{{{one_of(_WORDS['nvcc_variables'])}\}}")
-_PROBE = re.compile(rf"\bnvcc\b|{one_of(_WORDS['probes'])}".encode())
-_PROBED = re.compile(rf"\b(?:{one_of(_WORDS['probed_headers'])}\.h|{one_of(_WORDS['probed'])})\b".encode())
+_CUDA_FOLDER = NAMES.compile(rb"(?&cuda_folders)(?:[-/0-9]|$)")
+_WORDS = Words.read(Path(__file__).parents[1] / "cmake.toml", general=NAMES)
+_RUNS_NVCC = _WORDS.compile(r"(?:.*/)?(?&nvcc)|\$\{(?&nvcc_variables)\}")
+_PROBE = _WORDS.compile(rb"\b(?&nvcc)\b|(?&probes)")
+_PROBED = _WORDS.compile(rb"\b(?:(?&probed_headers)\.h|(?&probed))\b")
 
 
 class CMakeProbes(CMakeProperties):

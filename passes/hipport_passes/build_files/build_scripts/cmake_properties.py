@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 
 from hipport.core.edits import Edit, Span
 from hipport.core.finding import Certainty
-from hipport.core.tables import one_of
 from hipport.program.project import Project
 from hipport.syntax.cmake_script import Argument, CMake, CMakeCommand
 from hipport_passes.build_files.build_scripts.cmake_branches import BranchSaid, split
@@ -22,8 +21,8 @@ from hipport_passes.build_files.build_scripts.cmake_trees import (
 )
 from hipport_passes.build_files.build_scripts.standards import assumed
 
-_STANDARD = re.compile(rf"CMAKE_CUDA_{one_of(WORDS['language_properties'])}")
-_PROPERTY = re.compile(rf"CUDA_{one_of(WORDS['target_properties'])}")
+_STANDARD = WORDS.compile(r"(?&of_cmake_for_cuda)(?&language_properties)")
+_PROPERTY = WORDS.compile(r"(?&cuda_in_macros)_(?&target_properties)")
 
 _FALSE = frozenset("OFF NO FALSE N 0 IGNORE".split())
 

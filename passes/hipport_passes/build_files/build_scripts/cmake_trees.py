@@ -10,27 +10,28 @@ from functools import cached_property, partial
 from pathlib import Path, PurePath
 from typing import NamedTuple
 
-from hipport.core.tables import load, one_of
+from hipport.core.tables import Words, load, one_of
 from hipport.program.project import Project
+from hipport.syntax.build_names import NAMES
 from hipport.syntax.cmake_script import CMake, CMakeCommand
 from hipport.syntax.cpp import Cpp
 from hipport.syntax.enclosing import EnclosingBlock, answered
 
 _TABLE = load(Path(__file__).parents[1] / "cmake.toml")
 #: Words of CMake scripts, by what they are for.
-WORDS: dict[str, str] = _TABLE["words"]
+WORDS = Words(_TABLE["words"], NAMES)
 #: Words in a script that relate to CUDA.
-MENTIONS = re.compile(rf"{one_of(WORDS['mentions'])}|\b{one_of(WORDS['mentioned_alone'])}\b".encode(), re.IGNORECASE)
+MENTIONS = WORDS.compile(rb"(?&mentions)|\b(?&mentioned_alone)\b", re.IGNORECASE)
 #: Variables that hipport's own scripts set; they do not tell what the tree knew before.
-_OWN = re.compile(rb"\$\{HIP_OR_CUDA\}")
+_OWN = NAMES.compile(rb"\$\{(?&hip_or_cuda)\}")
 # The text that a first run wrote for a library: `$<IF:$<BOOL:${USE_HIP}>,roc::hipblas,cublas>`.
-_EITHER = re.compile(r"\$<IF:\$<BOOL:\$\{USE_HIP\}>,[^,<>]*,(?P<cuda>[^,<>]*)>")
-_HIP = re.compile(rf"(?<![A-Za-z0-9]){one_of(WORDS['hip'])}(?![A-Za-z0-9])".encode())
-_PROJECT = re.compile(rb"^[ \t]*project[ \t]*\(", re.IGNORECASE | re.MULTILINE)
+_EITHER = NAMES.compile(r"\$<IF:\$<(?&bool):\$\{(?&use_hip)\}>,[^,<>]*,(?P<cuda>[^,<>]*)>")
+_HIP = WORDS.compile(rb"(?<![A-Za-z0-9])(?&hip)(?![A-Za-z0-9])")
+_PROJECT = NAMES.compile(rb"^[ \t]*(?&project)[ \t]*\(", re.IGNORECASE | re.MULTILINE)
 #: The packages with imported targets in the table.
 PACKAGES = one_of({"CUDA", *(name.partition("::")[0] for name in _TABLE["other"])})
 _TARGET = re.compile(rf"\b{PACKAGES}::\w+".encode())
-_HIP_PACKAGE = re.compile(rf"{one_of(WORDS['hip_packages'])}|roc[a-z]+")
+_HIP_PACKAGE = WORDS.compile(r"(?&hip_packages)|roc[a-z]+")
 _LIBRARY = re.compile(rf"(?:-l)?{one_of(WORDS['linked'])}")
 
 _LIBRARIES = re.compile(one_of(WORDS["link_variables"]), re.IGNORECASE)
@@ -41,7 +42,7 @@ PUT_HERE = b"# SPDX-License-Identifier: Apache-2.0\n# Put here by hipport."
 FIND_CUDA = "find_cuda.cmake"
 TORCH = "torch.cmake"
 #: Headers that have other names in a PyTorch for ROCm.
-_OF_PYTORCH = re.compile(rf"{one_of(WORDS['of_pytorch'])}/cuda/")
+_OF_PYTORCH = WORDS.compile(r"(?&of_pytorch)/(?&cuda)/")
 
 
 def text(source: CMake, command: CMakeCommand, i: int) -> str:

@@ -14,6 +14,7 @@ from hipport.core.edits import Span
 from hipport.core.finding import Certainty
 from hipport.program.project import Project
 from hipport.program.script_names import called
+from hipport.syntax.build_names import NAMES
 from hipport.syntax.cpp import Cpp
 from hipport.syntax.holes import HOLE
 from hipport_passes.build_files.build_scripts import options
@@ -27,11 +28,16 @@ from hipport_passes.build_files.nvcc_flags import CUDA_FOLDER, FlagChange, libra
 
 _BRACED = re.compile(r"\{[^{}\"']*\}")
 _WORD = re.compile(rb"(?:\{[^{}\"']*\}|\S)+")
-_ABI = re.compile(r"-D_GLIBCXX_USE_CXX11_ABI=(.+)")
+_ABI = NAMES.compile(r"-D(?&abi)=(.+)")
 _OF_TORCH = (
     "PyTorch decides which ABI of the C++ library is used: its build passes its own, or the compiler's default is right"
 )
-_RENAMED = re.compile(r"-D((?:(?!CUDA)[A-Za-z0-9_])*CUDA[A-Za-z0-9_]*)(=.*)?")
+_RENAMED = NAMES.compile(r"-D((?:(?!(?&cuda_in_macros))[A-Za-z0-9_])*(?&cuda_in_macros)[A-Za-z0-9_]*)(=.*)?")
+# A call that reads a variable of CUDA from the environment.
+_READ = NAMES.compile(r"(?&environment)\(\s*[\"'](\w*(?&cuda_in_macros)\w*)|\b((?&cuda_home))\b")
+# Functions that join paths or make texts of them, and those that read the environment.
+_PATHS = re.compile(r"path\.join$|^join$|Path$|^str$")
+_READS = NAMES.compile(r"\b(?&environment)$")
 
 
 class _Token(NamedTuple):
@@ -258,13 +264,13 @@ def _start(script: Script, node: cst.CSTNode | None, depth: int = 0) -> tuple[st
         # `os.environ.get("CUDA_PATH") or "/usr/local/cuda"`, `CUDA_HOME or "/usr/local/cuda"`
         case cst.BooleanOperation(left=first, operator=cst.Or(), right=second) if depth < 5:
             folder = script.text(second)
-            asked = re.search(r"(?:getenv|environ\.get)\(\s*[\"'](\w*CUDA\w*)|\b(CUDA_HOME)\b", script.code(first))
+            asked = _READ.search(script.code(first))
             return (asked[1] or asked[2], folder) if asked and CUDA_FOLDER.match(folder) else None
         case cst.Call(func=function, args=[cst.Arg(first), *more]) if depth < 5:
             code = script.code(function)
-            if re.search(r"path\.join$|^join$|Path$|^str$", code):
+            if _PATHS.search(code):
                 return _start(script, first, depth + 1)
-            if more and re.search(r"(?:^|\.)getenv$|environ\.get$", code):
+            if more and _READS.search(code):
                 variable, folder = script.text(first), script.text(more[0].value)
                 if "CUDA" in variable and CUDA_FOLDER.match(folder):
                     return variable, folder

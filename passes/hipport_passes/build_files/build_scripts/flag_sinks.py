@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import NamedTuple
 
 import libcst as cst
 
+from hipport.core.tables import Words
 from hipport.program.script_names import called
+from hipport.syntax.build_names import NAMES
 from hipport_passes.build_files.build_scripts.script import Script
 
 _OF_KEY = {"nvcc": "nvcc", "cxx": "host", "gcc": "host", "g++": "host"}
@@ -28,9 +31,8 @@ _OF_KEYWORD = {
     "extra_include_paths": "folder",
     "define_macros": "macro",
 }
-_NAMED_FLAGS = re.compile(
-    r"_*(?:\w+_)?nvcc_?(?:\w+_)?(?:c?flags|args|opts|options)|(?:extra_)?cuda_c(?:xx)?flags", re.IGNORECASE
-)
+_WORDS = Words.read(Path(__file__).with_suffix(".toml"), general=NAMES)
+_NAMED_FLAGS = _WORDS.compile(r"_*(?:\w+_)?(?&nvcc)_?(?:\w+_)?(?&options)|(?&of_cuda)", re.IGNORECASE)
 #: Environment variables with flags for compilers and linkers of extensions, and their readers.
 _VARIABLES = {"CFLAGS": "host", "CXXFLAGS": "host", "CPPFLAGS": "host", "LDFLAGS": "link"}
 

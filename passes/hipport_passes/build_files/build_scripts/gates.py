@@ -5,19 +5,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
 import libcst as cst
 
 from hipport.core.edits import Edit, Span
 from hipport.core.finding import Certainty
+from hipport.core.tables import Words
 from hipport.program.script_names import called
+from hipport.syntax.build_names import NAMES
 from hipport.syntax.holes import HOLE
 from hipport_passes.build_files.build_scripts.no_gpu import unseen
 from hipport_passes.build_files.build_scripts.nvcc_probes import SEARCHES, insisted
 from hipport_passes.build_files.build_scripts.script import NVCC, Script
 from hipport_passes.build_files.build_scripts.script_edits import Said
 
-_HOME = re.compile(r"(?:\w+\.)*CUDA_HOME(?: (?:is not|!=) None)?")
+_WORDS = Words.read(Path(__file__).with_suffix(".toml"), general=NAMES)
+_HOME = NAMES.compile(r"(?:\w+\.)*(?&cuda_home)(?: (?:is not|!=) None)?")
 
 
 def gates(script: Script, kernels: bool) -> Iterator[Said]:
@@ -28,9 +32,13 @@ def gates(script: Script, kernels: bool) -> Iterator[Said]:
     yield from unseen(script, lambda asked: _answered(script, asked) or _insists(script, asked))
 
 
-_LOADS = re.compile(rb"CUDAExtension|\bload(?:_inline)?\(|extra_cuda_cflags")
-_EXTENSION = re.compile(r"cpp_extension$|^(?:cpp_ext|ext|jit)$")
-_OWN_CHOICE = re.compile(rb"\((\w[\w.]*)\.CUDAExtension if \1\.IS_HIP_EXTENSION else \1\.CppExtension\)")
+_LOADS = NAMES.compile(rb"(?&builds_for_cuda)|\b(?&loaders)\(")
+_EXTENSION = _WORDS.compile(r"(?&cpp_extension)$|^(?&other_names)$")
+_OWN_CHOICE = _WORDS.compile(rb"\((\w[\w.]*)\.(?&cuda_extension) if \1\.(?&hip_extension) else \1\.(?&for_the_host)\)")
+# What shows that code asks for nvcc or for its release, and that it builds for CUDA; sources for CUDA.
+_ASKS = NAMES.compile(r"\b(?&nvcc)[\"' ]+,? *[\"']?(?:-V|--version)|\b(?&cuda_release)\b|/(?&nvcc)\b")
+_FOR_CUDA = NAMES.compile(r"(?&builds_for_cuda)|[\"'](?&nvcc)[\"']|(?&with_cuda)|\.cu\b")
+_CUDA_SOURCE = NAMES.compile(r"\.cuh?$|(?&cuda)")
 
 
 def _insists(script: Script, asked: cst.BaseExpression) -> bool:
@@ -70,7 +78,7 @@ def _for_host(script: Script, call: cst.Call) -> bool:
     if not isinstance(sources, (cst.List, cst.Tuple)):
         return False
     names = [script.text(each.value) for each in sources.elements]
-    return all(name and HOLE not in name and not re.search(r"\.cuh?$|cuda", name) for name in names)
+    return all(name and HOLE not in name and not _CUDA_SOURCE.search(name) for name in names)
 
 
 def _homes(script: Script) -> Iterator[Said]:
@@ -437,7 +445,7 @@ def _names_unset(script: Script, guarded: list[cst.CSTNode]) -> bool:
 def _asks_nvcc(script: Script, node: cst.CSTNode, depth: int = 0) -> bool:
     """Return whether the code, or a function of the script that it calls, asks nvcc or for CUDA's version."""
     code = script.code(node)
-    if re.search(r"\bnvcc[\"' ]+,? *[\"']?(?:-V|--version)|\bversion\.cuda\b|/nvcc\b", code):
+    if _ASKS.search(code):
         return True
     functions = {script.functions[word] for word in re.findall(r"\b(\w+)\(", code) if word in script.functions}
     return depth < 4 and any(_asks_nvcc(script, each, depth + 1) for each in functions if each is not node)
@@ -462,4 +470,4 @@ def _whole_expression(script: Script, name: cst.Name) -> cst.BaseExpression:
 
 def _building(script: Script, node: cst.CSTNode) -> bool:
     """Return whether the code is about building for a GPU."""
-    return bool(re.search(r"CUDAExtension|[\"']nvcc[\"']|WITH_CUDA|\.cu\b|extra_cuda_cflags", script.code(node)))
+    return bool(_FOR_CUDA.search(script.code(node)))

@@ -7,13 +7,15 @@ import re
 from typing import TYPE_CHECKING
 
 from hipport.core.edits import Edit, Span
+from hipport.syntax.build_names import NAMES
 from hipport.syntax.python import Misplaced, Python, children
 
 if TYPE_CHECKING:
     import libcst as cst
 
 #: Modules that build with PyTorch, and so run hipify.
-BUILDS = re.compile(rb"\bCUDAExtension\b|\bcpp_extension\b[^#]*?\bload(?:_inline)?\b", re.DOTALL)
+BUILDS = NAMES.compile(rb"\b(?&cuda_extension)\b|\b(?&cpp_extension)\b[^#]*?\b(?&loaders)\b", re.DOTALL)
+_TORCH = NAMES.compile(r"\b(?&torch)\b")
 
 
 def edit(source: Python, lines: str) -> tuple[Span, Edit] | None:
@@ -44,7 +46,7 @@ def _place(source: Python) -> tuple[Span, int, str] | None:
 
     script = source.fact(Script)
     brings = [node for node in script.nodes if isinstance(node, (cst.Import, cst.ImportFrom))]
-    brings = [node for node in brings if re.search(r"\btorch\b", script.code(node))]
+    brings = [node for node in brings if _TORCH.search(script.code(node))]
     if not brings:
         return None
     first = min(brings, key=lambda node: "cpp_extension" not in script.code(node))

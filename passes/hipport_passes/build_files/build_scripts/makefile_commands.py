@@ -10,28 +10,27 @@ from pathlib import Path
 
 from hipport.core.edits import Span
 from hipport.core.finding import Certainty, Finding
-from hipport.core.tables import load, one_of
+from hipport.core.tables import Words
 from hipport.program.project import Project
+from hipport.syntax.build_names import NAMES
 from hipport.syntax.make import Makefile, MakeLine, without_references
 from hipport_passes.build_files.nvcc_flags import telling
 
 _WORD = re.compile(
     rb"(?:\$\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)|\$\{[^{}]*\}|\"(?:[^\"\\]|\\.)*\"|'[^']*'|\\[^\r\n]|[^\s\\\"'])+"
 )
-_WORDS: dict[str, str] = load(Path(__file__).parents[1] / "makefile.toml")["words"]
-NVCC = re.compile(r"(?:(?:[\w./-]|\$[({]\w+[)}])*/)?nvcc")
+_WORDS = Words.read(Path(__file__).parents[1] / "makefile.toml", general=NAMES)
+NVCC = _WORDS.compile(r"(?:(?:[\w./-]|\$[({]\w+[)}])*/)?(?&nvcc)")
 _QUOTED = re.compile(rf"([\"'])({NVCC.pattern}|\$[({{]\w+[)}}])\1")
-_QUIET = re.compile(r"\$[({]\w[)}](?=\$[({]|nvcc|/)")
+_QUIET = _WORDS.compile(r"\$[({]\w[)}](?=\$[({]|(?&nvcc)|/)")
 # The compiler of NVIDIA's HPC SDK, and the sources besides CUDA that it makes kernels of.
-NVCPP = re.compile(NVCC.pattern.replace("nvcc", r"nvc\+\+"))
-_TARGET_REGIONS = re.compile(rb"(?<![\w-])-(?:mp=\S*gpu|acc\b)")
+NVCPP = _WORDS.compile(r"(?:(?:[\w./-]|\$[({]\w+[)}])*/)?(?&nvcpp)")
+_TARGET_REGIONS = _WORDS.compile(rb"(?<![\w-])-(?:mp=\S*(?&gpus_of_openmp)|acc\b)")
 
 COMPILER = re.compile(r"\$[({](\w+)[)}]")
-WHICH = re.compile(rb"\$\(shell\s+(?:which|command\s+-v)\s+(nvcc)\b[^()]*\)")
+WHICH = _WORDS.compile(rb"\$\(shell\s+(?:(?&finding)|(?&finding_by_option)\s+-v)\s+((?&nvcc))\b[^()]*\)")
 
-RELOCATABLE = re.compile(
-    rf"(?<!\S)(?:{one_of(_WORDS['device_code'])}|{one_of(_WORDS['device_code_by_value'])}(?:=|\s+)true)(?!\S)"
-)
+RELOCATABLE = _WORDS.compile(r"(?<!\S)(?:(?&device_code)|(?&device_code_by_value)(?:=|\s+)true)(?!\S)")
 
 # Separators of shell commands, and words in front of a command.
 _BETWEEN = frozenset(("&&", "||", ";", "|", "&"))
@@ -39,7 +38,7 @@ _IN_FRONT = frozenset(("do", "then", "else", "if", "while", "until", "!", "{", "
 
 _SET = re.compile(r"\w+=")
 _SUFFIX_RULE = re.compile(r"\s*(\.\w+)\.\w+\s*:")
-_FOR_NVCC = re.compile(one_of(_WORDS["nvcc_flags"]), re.IGNORECASE)
+_FOR_NVCC = _WORDS.compile(r"(?&nvcc_flags)", re.IGNORECASE)
 
 
 class MakefileCommands:

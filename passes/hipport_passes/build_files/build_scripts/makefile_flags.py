@@ -9,33 +9,38 @@ from pathlib import Path
 
 from hipport.core.edits import Span
 from hipport.core.finding import Certainty
-from hipport.core.tables import load, one_of
+from hipport.core.tables import Words, one_of
+from hipport.syntax.build_names import NAMES
 from hipport.syntax.holes import HOLE
 from hipport.syntax.make import MakeLine
 from hipport_passes.build_files.build_scripts.makefile_commands import COMPILER, NVCC, RELOCATABLE, MakefileCommands
 from hipport_passes.build_files.build_scripts.standards import settled
 from hipport_passes.build_files.nvcc_flags import FlagChange, library, translate
 
-_WORDS: dict[str, str] = load(Path(__file__).parents[1] / "makefile.toml")["words"]
+_WORDS = Words.read(Path(__file__).parents[1] / "makefile.toml", general=NAMES)
 _REFERENCE = re.compile(r"\$(?:\((?:[^()]|\([^()]*\))*\)|\{[^{}]*\}|[@<^?*+%|])")
 
-_FOLDER = r"(?:\$[({]\w*CUDA\w*[)}]|/(?:usr/local|opt)/cuda(?:-[\d.]+)?)"
-_HEADERS = re.compile(rf"-(?:I|isystem)(?:{_FOLDER}/include/?|\$[({{]\w*CUDA\w*INC\w*[)}}])")
-_LIBRARIES = re.compile(rf"-L(?:{_FOLDER}/(?:lib(?:64|32)?|targets)(?:/[\w/-]*)?|\$[({{]\w*CUDA\w*LIB\w*[)}}])")
+_FOLDER = _WORDS.composed(r"(?:\$[({]\w*(?&cuda_in_macros)\w*[)}]|(?&cuda_folders)(?:-[\d.]+)?)")
+_HEADERS = _WORDS.compile(
+    rf"(?&for_headers)(?:{_FOLDER}/include/?|\$[({{]\w*(?&cuda_in_macros)\w*(?&headers_in_names)\w*[)}}])"
+)
+_LIBRARIES = _WORDS.compile(
+    rf"-L(?:{_FOLDER}/(?&of_libraries)(?:/[\w/-]*)?|\$[({{]\w*(?&cuda_in_macros)\w*(?&libraries_in_names)\w*[)}}])"
+)
 ARCHS = "$(HIP_ARCHS:%=--offload-arch=%)"
 
-_STANDARD = re.compile(r"-(?:-)?std=(?:c|gnu)\+\+")
+_STANDARD = _WORDS.compile(r"--?std=(?&standards)")
 
 # Options that make nvcc and hipcc stop before linking.
-_NOT_LINKED = re.compile(rf"-c|-E|-M+D?|-V|-h|{one_of(_WORDS['not_linked'])}")
+_NOT_LINKED = _WORDS.compile(r"-c|-E|-M+D?|-V|-h|(?&not_linked)")
 
 _LANGUAGE = ("-x", "--x", "--language")
-_SOURCE = re.compile(r"[^\s=]*\.(c|cu|cpp|cc|cxx|C)")
+_SOURCE = _WORDS.compile(r"[^\s=]*\.((?&sources))")
 
 # `$(addprefix -Xcompiler ,$(CCFLAGS))`
-_ADDED = re.compile(rf"\$\(addprefix[ \t]+{one_of(_WORDS['for_host'])}[ \t]*,[ \t]*(\S.*)\)")
+_ADDED = _WORDS.compile(r"\$\((?&addprefix)[ \t]+(?&for_host)[ \t]*,[ \t]*(\S.*)\)")
 
-_WITH_PREFIX = re.compile(r"(\$\(addprefix[ \t]+-l[ \t]*,[ \t]*)([^()$]*)\)")
+_WITH_PREFIX = _WORDS.compile(r"(\$\((?&addprefix)[ \t]+-l[ \t]*,[ \t]*)([^()$]*)\)")
 _FLAG = re.compile(r"(?<![\w-])-{1,2}[A-Za-z][\w-]*")
 
 

@@ -16,18 +16,19 @@ import libcst as cst
 from hipport.core.edits import Edit
 from hipport.core.finding import Certainty
 from hipport.program.script_names import called
+from hipport.syntax.build_names import NAMES
 from hipport.syntax.python import children
 from hipport_passes.build_files.build_scripts.script import NVCC, RUNS, Script, full_name, reads
 from hipport_passes.build_files.build_scripts.script_conditions import ARCHITECTURES
 from hipport_passes.build_files.build_scripts.script_edits import Said
 
-_FOR_CMAKE = r"-D(?!CMAKE_)\w*CUDA\w*="
+_FOR_CMAKE = NAMES.composed(r"-D(?!(?&of_cmake))\w*(?&cuda_in_macros)\w*=")
 #: Signs of a build with kernels: a GPU extension, a CUDA source, the macro that sources test, CMake's option.
-_BUILDS = re.compile(rf"\bCUDAExtension\b|\.cu[\"']|[\"'](?:-D)?WITH_CUDA\b|{_FOR_CMAKE}")
+_BUILDS = NAMES.compile(rf"\b(?&cuda_extension)\b|\.cu[\"']|[\"'](?:-D)?(?&with_cuda)\b|{_FOR_CMAKE}")
 #: Functions that raise where there is no GPU.
 _NEEDING = ("get_device_capability", "get_device_properties", "get_device_name", "current_device", "mem_get_info")
 _NEEDS_GPU = re.compile(rf"\b(?:{'|'.join(_NEEDING)})\(")
-_STOPS = re.compile(r"\braise\b|\bexit\(")
+_STOPS = NAMES.compile(r"\braise\b|\b(?&exit)\(")
 #: Calls that return their argument, as far as it matters here.
 _THROUGH = {
     "bool",
@@ -46,13 +47,18 @@ _THROUGH = {
     "range",
 }
 # The text that hipport writes behind a question for a GPU.
-_OWN_ANSWER = re.compile(
-    r"\(?(?:(?:torch\.)?version\.hip is (?:not )?None|(?:not )?(?:[\w.]+\.)?IS_HIP_EXTENSION)"
+_OWN_ANSWER = NAMES.compile(
+    r"\(?(?:(?:(?&torch)\.)?(?&hip_release) is (?:not )?None|(?:not )?(?:[\w.]+\.)?(?&hip_extension))"
     rf"(?: (?:and|or) [\"']{ARCHITECTURES}[\"'] (?:not )?in [\w.]+)?\)?"
 )
 _COUNTS = ("is_available", "device_count", "getDeviceCount")
 _LOOKS = ("exists", "isdir", "isfile", "is_dir", "is_file", "lexists")
-_CUDA_PATH = re.compile(r"(?:^|/)(?:cuda(?:-[\d.]+)?|nvcc)(?:/|$)|NVIDIA GPU Computing Toolkit")
+_CUDA_PATH = NAMES.compile(r"(?:^|/)(?:(?&cuda)(?:-[\d.]+)?|(?&nvcc))(?:/|$)|NVIDIA GPU Computing Toolkit")
+# A script that is told to build for CUDA where no GPU is: `FORCE_CUDA`.
+_FORCED = NAMES.compile(rb"(?&forces_cuda)", re.IGNORECASE)
+_CUDA_OR_CMAKE = NAMES.compile(rf"\b(?&cuda_extension)\b|{_FOR_CMAKE}".encode())
+_FOR_CUDA = NAMES.compile(r"(?&extensions)\(|\.cu\b|(?&with_cuda)")
+_READS = NAMES.compile(r"\b(?&environment)$")
 _CUDA_VARIABLES = ("CUDA_HOME", "CUDA_PATH", "CUDA_ROOT", "CUDADIR")
 #: Comparisons of the number of GPUs, and their results where there are some.
 _COUNTED = {">0": True, ">=1": True, "!=0": True, "==0": False, "<1": False, "<=0": False}
@@ -65,10 +71,10 @@ def unseen(script: Script, answered: Callable[[cst.BaseExpression], bool]) -> It
     """
     # CppExtension takes sources of CUDA, too.
     cpp = script.calls("CppExtension") and re.search(rb"\.cu[\"']", script.source.text)
-    if not cpp and not re.search(rb"\bCUDAExtension\b|%b" % _FOR_CMAKE.encode(), script.source.text):
+    if not cpp and not _CUDA_OR_CMAKE.search(script.source.text):
         return
     settled: set[cst.CSTNode] = set()
-    forced = re.search(rb"force_?(?:only_?)?cuda", script.source.text, re.IGNORECASE)
+    forced = _FORCED.search(script.source.text)
     # The functions in which PyTorch itself counts GPUs have the same names on ROCm.
     for question_of in ("torch.cuda.is_available", "torch.cuda.device_count", "torch._C._cuda_getDeviceCount"):
         for called_name in script.named(question_of.rpartition(".")[2]):
@@ -280,7 +286,7 @@ def _by_variable(script: Script, question: cst.BaseExpression, trail: _Trail) ->
         if isinstance(above, (cst.If, cst.IfExp)) and child is above.test
     ]
     uses = any(re.search(rf"\b{name}\b|\bnvcc[\"']*,", script.code(each)) for each in behind)
-    if uses and not any(re.search(r"Extension\(|\.cu\b|WITH_CUDA", script.code(each)) for each in behind):
+    if uses and not any(_FOR_CUDA.search(script.code(each)) for each in behind):
         return []  # The location of CUDA is only passed on.
     said = Said(script.source.span(question), "cuda_only", "", Certainty.REVIEW)
     if uses or trail.needs_gpu or there is None or not _or_rocm(script, said, question, there):
@@ -357,7 +363,7 @@ def _called_of_cuda(script: Script, call: cst.Call) -> str:
     if function in _LOOKS:
         code = _path(script, call.args[0].value) if call.args else _receiver(script, call)
         return f"a CUDA folder or file ({code})" if _CUDA_PATH.search(code) else ""
-    if re.search(r"\bgetenv$|\benviron\.get$", script.code(call.func)) and first in _CUDA_VARIABLES:
+    if _READS.search(script.code(call.func)) and first in _CUDA_VARIABLES:
         return f"the variable {first}"
     return ""
 

@@ -3,19 +3,21 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 import libcst as cst
 
 from hipport.core.finding import Certainty
 from hipport.program.script_names import called
+from hipport.syntax.build_names import NAMES
 from hipport_passes.build_files.build_scripts.script import NVCC, RUNS, Script
 from hipport_passes.build_files.build_scripts.script_edits import Said, either
 from hipport_passes.python.runtime.versions import ASSUMED, NVCC_SAID
 
 #: Functions that look for a command.
 SEARCHES = ("which", "find_executable")
+_ASKS = NAMES.compile(r"\b(?&cuda_home)\b|\b(?&nvcc)")
+_STOPS = NAMES.compile(r"\braise\b|\b(?&exit)\(")
 
 
 def probes(script: Script) -> Iterator[Said]:
@@ -172,9 +174,7 @@ def _guarded(script: Script, node: cst.CSTNode) -> bool:
         isinstance(above, (cst.Try, cst.TryStar)) and child is above.body for above, child in script.ancestors(node)
     ):
         return True
-    return any(
-        wanted and re.search(r"\bCUDA_HOME\b|\bnvcc", script.code(test)) for test, wanted in script.conditions(node)
-    )
+    return any(wanted and _ASKS.search(script.code(test)) for test, wanted in script.conditions(node))
 
 
 def insisted(script: Script, call: cst.Call) -> bool:
@@ -187,5 +187,5 @@ def insisted(script: Script, call: cst.Call) -> bool:
             for name in asked
             for code in (script.code(name),)
         ):
-            return re.search(r"\braise\b|\bexit\(", script.code(node.body)) is not None
+            return _STOPS.search(script.code(node.body)) is not None
     return False

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 
+from hipport.syntax.build_names import NAMES
 from hipport_passes.build_files.nvcc_flags import CUDA_FOLDER, library
 
 # How setuptools splits each value (build_ext.finalize_options, setuptools 80).
@@ -15,7 +16,7 @@ _PARTS = {
     "rpath": re.compile(r"[^:;\s]+"),
     "libraries": re.compile(r"[^,\s]+"),
 }
-_OLD_ABI = re.compile(r"_GLIBCXX_USE_CXX11_ABI=0")
+_OLD_ABI = NAMES.compile(r"(?&abi)=0")
 
 
 def changed(option: str, value: str) -> list[str]:

@@ -12,11 +12,13 @@ from collections.abc import Iterator
 import libcst as cst
 
 from hipport.program.script_names import called
+from hipport.syntax.build_names import NAMES
 from hipport.syntax.python import Python
 from hipport_passes.build_files.build_scripts.script_conditions import Conditions
 
 #: nvcc as a command, or at the beginning of one.
-NVCC = re.compile(r"(?:.*[/\\\s])?nvcc(?:\.exe)?(?:\s.*)?", re.DOTALL)
+NVCC = NAMES.compile(r"(?:.*[/\\\s])?(?&nvcc)(?:\.exe)?(?:\s.*)?", re.DOTALL)
+_NVCC_PATH = NAMES.compile(r"(?:.*/)?(?&nvcc)")
 #: Functions that run a command.
 RUNS = ("check_output", "check_call", "run", "call", "Popen", "getoutput", "getstatusoutput", "popen", "system")
 #: Functions that pass on their argument, item by item.
@@ -66,7 +68,7 @@ class Script(Conditions):
             case cst.IfExp(body=first, orelse=second):
                 return depth < 3 and self._is_nvcc(first, depth + 1) and self._is_nvcc(second, depth + 1)
             case cst.Call(args=[*_, cst.Arg(last)]) if self.code(command.func).endswith("path.join"):
-                return re.fullmatch(r"(?:.*/)?nvcc", self.text(last)) is not None
+                return _NVCC_PATH.fullmatch(self.text(last)) is not None
             case cst.Name(name):
                 values = [
                     each.value

@@ -17,6 +17,7 @@ import libcst as cst
 from hipport.core.edits import Edit, Span
 from hipport.core.tables import load, one_of
 from hipport.program.script_names import ScriptNames, called
+from hipport.syntax.build_names import NAMES
 from hipport.syntax.holes import HOLE
 from hipport.syntax.python import Python
 
@@ -30,7 +31,7 @@ ROCM = re.compile(
 )
 #: A version before 2: "1.12.1", [1, 7]
 _OLD = re.compile(r"^\D*[01][.,]\s*\d")
-_WINDOWS = re.compile(r"_*(?:is|on)?_*(?:windows|win32|win)_*", re.IGNORECASE)
+_WINDOWS = NAMES.compile(rf"_*(?:is|on)?_*{one_of(_WORDS['windows'])}_*", re.IGNORECASE)
 _SYSTEMS = {
     "nt": False,
     "win32": False,
@@ -42,15 +43,18 @@ _SYSTEMS = {
 }
 _SYSTEMS |= {"posix": True, "linux": True, "Linux": True}
 # Expressions that hipport puts into conditions, flags and paths; they are not the script's own decision for ROCm.
-_HIP = rb"(?:[\w.]+\.)?(?:version\.hip|IS_HIP_EXTENSION)"
-_OURS = re.compile(
-    rb"[\w.]+\bversion\.hip is (?:not )?None (?:and|or) |(?:and|or) [\w.]+\.hip is (?:not )?None"
-    rb"|\bversion\.cuda or [\w.]+\.hip\b|\bif " + _HIP + rb" else\b"
-    rb"|\b(?:or|and) \(?(?:not )?(?:[\w.]+\.)?IS_HIP_EXTENSION\b"
+_ROCM_WORD = NAMES.compile(r"\+?(?&rocm_or_hip)", re.IGNORECASE)
+_IMPORTS_TORCH = NAMES.compile(r"(?:from|import) (?&torch)\b")
+_ENDS = NAMES.compile(r"(?:\w+\.)?_?(?&exit)\(")
+_HIP = NAMES.composed(rb"(?:[\w.]+\.)?(?&hip_releases)")
+_OURS = NAMES.compile(
+    rb"[\w.]+\b(?&hip_release) is (?:not )?None (?:and|or) |(?:and|or) [\w.]+\.(?&hip) is (?:not )?None"
+    rb"|\b(?&cuda_release) or [\w.]+\.(?&hip)\b|\bif " + _HIP + rb" else\b"
+    rb"|\b(?:or|and) \(?(?:not )?(?:[\w.]+\.)?(?&hip_extension)\b"
     rb"|\b(?:or|and) [\"']" + ARCHITECTURES.encode() + rb"[\"'] (?:not )?in [\w.]+\)"
-    rb"|\benable_\w+[=(][\w.]+\.version\.hip is not None(?=[,)])|\bROCM_HOME = None\b"
-    rb"|\bif [\w.]+\.version\.hip is None:\s+raise\b|\b(?:or|and) (?:[\w.]+\.)?ROCM_HOME\b"
-    rb"|\bif not " + _HIP + rb":\s+[^\s(]+\.(?:append|extend|insert)\("
+    rb"|\benable_\w+[=(][\w.]+\.(?&hip_release) is not None(?=[,)])|\b(?&rocm_home) = None\b"
+    rb"|\bif [\w.]+\.(?&hip_release) is None:\s+raise\b|\b(?:or|and) (?:[\w.]+\.)?(?&rocm_home)\b"
+    rb"|\bif not " + _HIP + rb":\s+[^\s(]+\." + one_of(_WORDS["adding"]).encode() + rb"\("
 )
 _STRINGS = (cst.SimpleString, cst.ConcatenatedString, cst.FormattedString)
 
@@ -170,7 +174,7 @@ class Conditions(ScriptNames):
                 value = self._system(left, word)
         elif isinstance(operator, (cst.In, cst.NotIn)):
             word = self.text(left, depth + 1)
-            if re.fullmatch(r"\+?(?:rocm|hip)", word, re.IGNORECASE):
+            if _ROCM_WORD.fullmatch(word):
                 value = rocm
             elif "environ" in self.code(right) and (word == ARCHITECTURES or ROCM.fullmatch(word)):
                 value = rocm  # as `os.environ.get("PYTORCH_ROCM_ARCH")`
@@ -378,7 +382,7 @@ class Conditions(ScriptNames):
 
         For a script that imports PyTorch only in functions; None where it does not, or continues without PyTorch.
         """
-        lines = [line for line in self.imports if re.match(r"(?:from|import) torch\b", self.code(line))]
+        lines = [line for line in self.imports if _IMPORTS_TORCH.match(self.code(line))]
         function = self.function(node)
         for scope in (function, None):
             if any(not isinstance(each.node, cst.Import) for each in self.bindings.get((scope, "torch"), ())):
@@ -499,7 +503,7 @@ class Conditions(ScriptNames):
         if isinstance(last, cst.SimpleStatementLine):
             last = last.body[-1]
         if isinstance(last, cst.Expr):
-            return re.match(r"(?:\w+\.)?_?exit\(", self.code(last)) is not None
+            return _ENDS.match(self.code(last)) is not None
         return isinstance(last, cst.Raise)
 
     def insists_on(self, call: cst.Call) -> bool:

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 import libcst as cst
 
 from hipport.program.script_names import called
+from hipport.syntax.build_names import NAMES
 from hipport.syntax.holes import HOLE
 from hipport_passes.build_files.build_scripts.flag_sinks import Sink
 from hipport_passes.build_files.build_scripts.script import NVCC, THROUGH, Script
@@ -16,9 +17,9 @@ from hipport_passes.build_files.nvcc_flags import telling
 
 # The words of a string that has only flags.
 _FLAG_OR_VALUE = re.compile(r"-\S+|[\w.,+]+=\S+|\d+")
-_ABI = re.compile(r"-D_GLIBCXX_USE_CXX11_ABI=(?:[01]|" + HOLE + ")")
+_ABI = NAMES.compile(r"-D(?&abi)=(?:[01]|" + HOLE + ")")
 #: Names that ask the installed PyTorch for its ABI: an attribute, a function, typical variables of scripts.
-OF_TORCH = re.compile(r"(?i:\w*torch\w*abi\w*)|_GLIBCXX_USE_CXX11_ABI|compiled_with_cxx11_abi")
+OF_TORCH = NAMES.compile(r"(?i:\w*(?&torch)\w*abi\w*)|(?&abi)|compiled_with_cxx11_abi")
 
 
 def stray(script: Script, node: cst.SimpleString | cst.FormattedString) -> Iterator[Sink]:

@@ -12,7 +12,6 @@ false there, and what it was wherever the name has a value.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -21,11 +20,12 @@ import libcst as cst
 from hipport.core.edits import Edit, Span
 from hipport.core.finding import Certainty
 from hipport.program.script_names import lone_call
+from hipport.syntax.build_names import NAMES
 from hipport_passes.build_files.build_scripts.gates import set_for_cuda
 from hipport_passes.build_files.build_scripts.script import Script
 from hipport_passes.build_files.build_scripts.script_edits import Said
 
-_OF_CUDA = re.compile(r"\bCUDA_HOME\b")
+_OF_CUDA = NAMES.compile(r"\b(?&cuda_home)\b")
 
 
 @dataclass(frozen=True)

@@ -14,17 +14,18 @@ from typing import NamedTuple
 from hipport.core.edits import Edit, Span
 from hipport.program.dividing import near
 from hipport.program.project import Project
+from hipport.syntax.build_names import NAMES
 from hipport.syntax.cmake_script import CMake, CMakeCommand, GeneratorExpression
 from hipport.syntax.enclosing import EnclosingBlock, answered
 from hipport_passes.build_files import cmake
 from hipport_passes.build_files.build_scripts.cmake_trees import HELPER, PUT_HERE, is_helper
 
 _SAYS = re.compile(rb"\w")
-_USE_HIP = re.compile(rb"\$\{?USE_HIP\}?|USE_HIP")
-_OF_HIP = re.compile(rb"\$<(?:COMPILE|LINK)_LANGUAGE:HIP>")
-_CHOSEN = re.compile(rb"IF:\$<BOOL:\$\{USE_HIP\}>")
-_NOT_CHOSEN = re.compile(rb"\$<NOT:\$<BOOL:\$\{USE_HIP\}>>")
-_EITHER = re.compile(rb"\((TARGET [\w:]+) OR TARGET (?:hip|roc)::\w+\)")
+_USE_HIP = NAMES.compile(rb"\$\{?(?&use_hip)\}?|(?&use_hip)")
+_OF_HIP = NAMES.compile(rb"\$<(?&language_conditions):HIP>")
+_CHOSEN = NAMES.compile(rb"IF:\$<(?&bool):\$\{(?&use_hip)\}>")
+_NOT_CHOSEN = NAMES.compile(rb"\$<NOT:\$<(?&bool):\$\{(?&use_hip)\}>>")
+_EITHER = NAMES.compile(rb"\(((?&target) [\w:]+) OR (?&target) (?&rocm_namespaces)::\w+\)")
 _VARIABLE = b"CMAKE_HIP_"
 _LANGUAGE = b"${HIP_OR_CUDA}"
 _SETS = frozenset(("set", "string", "list"))

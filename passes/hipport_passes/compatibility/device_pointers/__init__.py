@@ -22,6 +22,7 @@ from hipport.core.finding import Finding
 from hipport.engine.pipeline import Pass
 from hipport.program.project import Project
 from hipport.syntax.cpp import Cpp
+from hipport.syntax.cuda_names import NAMES
 from hipport_passes.compatibility.device_pointers.braced_numbers import constructed, listed, taking
 from hipport_passes.compatibility.device_pointers.declared import PointerKind
 from hipport_passes.compatibility.device_pointers.names import (
@@ -48,8 +49,8 @@ _KINDS = (
 )
 _STATIC = re.compile(rb"static_cast\s*<(?P<type>[^<>]*)>\s*\(")
 # Types of numbers that a pointer does not fit into, and cannot be cast to.
-_NARROW = re.compile(
-    rb"\s*(?:std\s*::\s*)?(?:u?int(?:8|16|32)_t|uint|(?:unsigned|signed)(?:\s+(?:int|short|char))?|int|short|char)\s*"
+_NARROW = NAMES.compile(
+    rb"\s*(?:(?&std)\s*::\s*)?(?:u?int(?:8|16|32)_t|(?&uint)|(?:unsigned|signed)(?:\s+(?:int|short|char))?|int|short|char)\s*"
 )
 #: Comparisons, and those of them that order.
 _COMPARED = (b"<", b">", b"<=", b">=", b"==", b"!=")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from hipport.analysis.functions import nodes
 from hipport.syntax.cpp import Cpp
+from hipport.syntax.cuda_names import NAMES
 from hipport.syntax.declarators import Declarator, begins, declarators
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ _HELD = re.compile(rb"\s*>\s*(?:const\s*)?&?\s*(\w+)\s*[;=,){(\[]")
 # A container with them as keys, or a pair that begins with one.
 _KEYED = re.compile(rb"\s*,[^;{}()=]*?>\s*(?:const\s*)?&?\s*(\w+)\s*[;=,){(\[:]")
 _BEHIND_OTHERS = re.compile(rb",\s*(?:const\s+)?\Z")
-_KEYED_BEFORE = re.compile(rb"\b(?:(?P<pair>pair)|(?:unordered_)?(?:multi)?map)\s*<\s*(?:const\s+)?\Z")
+_KEYED_BEFORE = NAMES.compile(rb"\b(?:(?P<pair>(?&pairs))|(?&maps))\s*<\s*(?:const\s+)?\Z")
 _NUMBERS = frozenset(b"size_t uint64_t int64_t uintptr_t intptr_t long int unsigned uint32_t int32_t ptrdiff_t".split())
 _CLASSES = frozenset(("struct_specifier", "class_specifier"))
 

@@ -8,20 +8,21 @@ from typing import TYPE_CHECKING
 
 from hipport.core.edits import Edit, Span
 from hipport.syntax.cpp import Cpp
+from hipport.syntax.cuda_names import NAMES
 from hipport_passes.compatibility.device_pointers.declared import PointerKind, local
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-INTEGER = re.compile(
-    rb"\s*(?:std\s*::\s*)?(?:size_t|u?int(?:64|ptr)_t|(?:unsigned\s+)?(?:long\s+long|long)(?:\s+(?:unsigned\s+)?int)?)\s*"
+INTEGER = NAMES.compile(
+    rb"\s*(?:(?&std)\s*::\s*)?(?:(?&size_type)|u?int(?:64|ptr)_t|(?:unsigned\s+)?(?:long\s+long|long)(?:\s+(?:unsigned\s+)?int)?)\s*"
 )
-_TO_INTEGER = re.compile(rb"(?:reinterpret|static)_cast\s*<" + INTEGER.pattern + rb">\s*\(")
+_TO_INTEGER = NAMES.compile(rb"(?:reinterpret|static)_cast\s*<" + INTEGER.pattern + rb">\s*\(")
 #: Prefixes of declarations outside of functions: see `declared`.
 _KINDS = ((b"[", b"addresses"), (b"<", b"keyed"), (b"=", b"pair"), (b">", b"mapped"))
 BYTES, NUMBER = b"(char*)", b"(unsigned long long)"
-_TO_MANY = re.compile(rb"(?:(?:reinterpret|static)_cast\s*<\s*(\w+)\s*\*\s*>|\(\s*(\w+)\s*\*\s*\))\s*")
-_TO_ONE = re.compile(rb"(?:reinterpret|static)_cast\s*<\s*(\w+)\s*>\s*\(")
+_TO_MANY = NAMES.compile(rb"(?:(?&casts)\s*<\s*(\w+)\s*\*\s*>|\(\s*(\w+)\s*\*\s*\))\s*")
+_TO_ONE = NAMES.compile(rb"(?&casts)\s*<\s*(\w+)\s*>\s*\(")
 #: Operators for numbers alone.
 OF_NUMBERS = (b"%", b"/", b"*", b"&", b"|", b"^", b"<<", b">>")
 

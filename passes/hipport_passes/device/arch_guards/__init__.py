@@ -22,13 +22,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
 from hipport.core.edits import Edit, Span
 from hipport.core.finding import Certainty, Finding
+from hipport.core.tables import Words
 from hipport.engine.pipeline import Pass
 from hipport.program.project import Project
 from hipport.syntax.cpp import Cpp, within
 from hipport.syntax.cuda import Cuda
+from hipport.syntax.cuda_names import NAMES
 from hipport.syntax.own_guards import EQUALS, is_paired
 from hipport.syntax.preprocessor import Conditional
 from hipport_passes.device.arch_guards.chains import (
@@ -47,9 +50,10 @@ from hipport_passes.device.arch_guards.deciding import Guards, decide
 from hipport_passes.names import release_comparisons
 from hipport_passes.names.pytorch_headers import includes_pytorch
 
-_DEFINES = re.compile(rb"#[ \t]*(?:define|undef)[ \t]+__CUDACC__")
-_BY_BUILD = re.compile(rb"USE_ROCM|USE_HIP|WITH_HIP")
-_BY_HIPCC = re.compile(rb"\b(?:__HIP_\w+__|__HIPCC__|__HIP__|HIP_VERSION|__AMDGCN__)\b")
+_WORDS = Words.read(Path(__file__).parent.with_name("device_words.toml"), general=NAMES)
+_DEFINES = _WORDS.compile(rb"#[ \t]*(?:define|undef)[ \t]+(?&cudacc)")
+_BY_BUILD = _WORDS.compile(rb"(?&by_build)")
+_BY_HIPCC = _WORDS.compile(rb"\b(?:(?&of_hip_in_macros)\w+__|(?&by_hipcc))\b")
 # In a directive, `\s` also matches line ends, which stand after a backslash or in a comment.
 _IFDEF = re.compile(rb"(if)(n?)def[\s\\]+$")
 # Operators that bind no tighter than the inserted `||` or `&&`.
@@ -64,9 +68,10 @@ _WITH_CONDITION = re.compile(rb"#\s*(?:el)?if\b")
 
 
 # Code that is for the compiler, not part of the program: pragmas, attributes, and comments on defects.
-_TO_NVCC = re.compile(
-    rb"#[ \t]*(?:pragma|error|warning)|\b_*[Pp]ragma\b|\basm\b|__attribute__|__declspec|\[\[|__builtin_|\b__nv_"
-    rb"|(?i:\bnvcc|\bbugs?\b|work[ -]?around|\bgcc\b|msvc|clang|compiler)"
+_TO_NVCC = _WORDS.compile(
+    rb"#[ \t]*(?:pragma|error|warning)|\b_*[Pp]ragma\b|\basm\b|(?&attribute)|(?&declspec)|\[\["
+    rb"|(?&builtin)|\b(?&of_nvcc)"
+    rb"|(?i:\b(?&compiler_beginnings)|\b(?&compiler_words)\b|work around|(?&compiler_parts))"
 )
 
 

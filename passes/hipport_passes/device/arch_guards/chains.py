@@ -6,12 +6,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import product
+from pathlib import Path
 from typing import NamedTuple
 
 from hipport.core.edits import Edit, Span
+from hipport.core.tables import Words
 from hipport.syntax import preprocessor_values
 from hipport.syntax.cpp import Cpp
 from hipport.syntax.cuda import Cuda
+from hipport.syntax.cuda_names import NAMES
 from hipport.syntax.own_guards import COMPILERS, EQUALS, MARK, is_marked
 from hipport.syntax.preprocessor import Conditional
 from hipport_passes.names import release_comparisons
@@ -55,11 +58,12 @@ _COMPARED = re.compile(
     rb"\b(?:%(name)s)\b[\s\\]*(?:[<>]=?|[=!]=)[\s\\]*%(number)s|%(number)s[\s\\]*(?:[<>]=?|[=!]=)[\s\\]*\b(?:%(name)s)\b"
     % {b"name": b"|".join(sorted(VERSIONS)), b"number": _NUMBER}
 )
-_THERE = re.compile(rb"\bdefined[\s\\]*\(?[\s\\]*(?:CUDNN|_?LIBCUDACXX|" + b"|".join(_MAJOR) + rb")_V?\w*")
+_WORDS = Words.read(Path(__file__).parent.with_name("device_words.toml"), general=NAMES)
+_THERE = _WORDS.compile(rb"\bdefined[\s\\]*\(?[\s\\]*(?:(?&release_macros)|" + b"|".join(_MAJOR) + rb")_V?\w*")
 _CONDITION = re.compile(rb"#[ \t]*(?:el)?if\b(.*)", re.DOTALL)
 WORD = re.compile(rb"[A-Za-z_]\w*")
-_ARCHITECTURE = re.compile(rb"\b__CUDA_ARCH__\b")
-_OF_AMD = re.compile(rb"(?:^|_)(?:HIP|HIPCC|ROCM|AMD|AMDGCN|AMDGPU|HCC)(?:_|$)")
+_ARCHITECTURE = _WORDS.compile(rb"\b(?&arch)\b")
+_OF_AMD = _WORDS.compile(rb"(?:^|_)(?&of_amd)(?:_|$)")
 #: The compiler before hipcc, which no current ROCm has.
 _OLD_COMPILER = b"__HIP_PLATFORM_HCC__"
 ASKS = re.compile(rb"#[ \t]*ifn?def[\s\\]+$|\bdefined[\s\\]*\(?[\s\\]*$")

@@ -8,14 +8,16 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import NamedTuple, TypeAlias
 
 from hipport.core.edits import Span
 from hipport.core.finding import Certainty, Finding
+from hipport.core.tables import Words
 from hipport.program.project import Project
 from hipport.syntax import preprocessor_values
 from hipport.syntax.cpp import Cpp, within
+from hipport.syntax.cuda_names import NAMES
 from hipport.syntax.declarations import member_or_qualified
 from hipport.syntax.own_guards import is_marked
 from hipport.syntax.preprocessor import Conditional
@@ -45,19 +47,21 @@ _LAST = 890
 _HIPCC_SAYS = {*COMPILER, b"__NVCC__", b"__CUDA_ARCH__"}
 # Code, after directives are removed.
 _CODE = re.compile(rb"[;{]")
+_WORDS = Words.read(Path(__file__).parent.with_name("device_words.toml"), general=NAMES)
 # Another name for an intrinsic, or a macro that calls one.
-_MACRO = re.compile(rb"^[ \t]*#[ \t]*define[ \t]+\w+(?:\([^()\n]*\))?[ \t]+(?:__|hipport::)\w", re.MULTILINE)
+_MACRO = _WORDS.compile(rb"^[ \t]*#[ \t]*define[ \t]+\w+(?:\([^()\n]*\))?[ \t]+(?:__|(?&hipport)::)\w", re.MULTILINE)
 # Code that prevents a branch from being ported as a whole: #error, PTX, and names that look like CUDA's.
-_NOT_PORTED = re.compile(
-    rb"^[ \t]*#[ \t]*error|\b(?:__)?asm(?:__)?\b|\b(?:cuda\w+|cu[A-Z]\w*|CUDA_\w+|(?:__)?nv\w+)|(?<!::)\bcuda::",
+_NOT_PORTED = _WORDS.compile(
+    rb"^[ \t]*#[ \t]*error|\b(?:__)?asm(?:__)?\b|\b(?:(?&cuda)\w+|cu[A-Z]\w*|(?&of_cuda)\w+|(?:__)?nv\w+)"
+    rb"|(?<!::)\b(?&cuda)::",
     re.M,
 )
 _STRING = re.compile(rb"\"[^\"]*\"|'[^']*'")
 # A substitute for __ldg that only loads, as HIP's does.
-_LOADS = re.compile(
-    rb"(?:\s*template\s*<[^<>]*>)?[\w\s]*\b__ldg\s*\(\s*(?:const\s+\w+|\w+\s+const)\s*\*\s*(?:__restrict__\s*)?(\w+)\s*\)"
+_LOADS = _WORDS.compile(
+    rb"(?:\s*template\s*<[^<>]*>)?[\w\s]*\b(?&ldg)\s*\(\s*(?:const\s+\w+|\w+\s+const)\s*\*\s*(?:(?&restrict)\s*)?(\w+)\s*\)"
     rb"\s*\{\s*return\s*(?:\*\s*\1|\1\s*\[\s*0\s*\])\s*;\s*\}\s*"
-    rb"|\s*#[ \t]*define[ \t]+__ldg(?:\((\w+)\)[ \t]+(?:\([ \t]*)?\*[ \t]*\(?\2\)?(?:[ \t]*\))?|[ \t]+\*)\s*"
+    rb"|\s*#[ \t]*define[ \t]+(?&ldg)(?:\((\w+)\)[ \t]+(?:\([ \t]*)?\*[ \t]*\(?\2\)?(?:[ \t]*\))?|[ \t]+\*)\s*"
 )
 _ERRORS = re.compile(rb"\s*(?:#[ \t]*error\b[^\n]*(?:\n\s*|\Z))+")
 # The tokens that are compared; a macro's name with its parenthesis is one token.
@@ -66,19 +70,19 @@ _IF = re.compile(rb"#[ \t]*(?:el)?if")
 _INCLUDE = re.compile(rb"\s*#[ \t]*include\b")
 _SEMICOLON = re.compile(rb"^[ \t]*#[ \t]*include\b[^\r\n]*|;", re.MULTILINE)
 _DECLARE = frozenset(f"hip/{name}.h" for name in ("hip_runtime", "hip_runtime_api", "hip_cooperative_groups"))
-_BRACKETED = re.compile(rb"(?<=[(,] )\( (?!__VA_ARGS__)(\w+) \)(?= [,)])")
-_MASKED = re.compile(rb"hipport :: (all|any|ballot|shfl(?:_up|_down|_xor)?)_sync \( ((?:[^,()]|\( [^,()]* \))+?) , ")
-_FULL = re.compile(
-    rb"\(*(?:0[xX][fF]{8}[uUlL]*|~0[uUlL]*|(?:\(unsigned(?:int)?\))?-1|4294967295[uUlL]*|UINT(?:32)?_MAX)\)*"
+_BRACKETED = _WORDS.compile(rb"(?<=[(,] )\( (?!(?&any_arguments))(\w+) \)(?= [,)])")
+_MASKED = _WORDS.compile(rb"(?&hipport) :: ((?&with_mask))(?&masked) \( ((?:[^,()]|\( [^,()]* \))+?) , ")
+_FULL = _WORDS.compile(
+    rb"\(*(?:0[xX][fF]{8}[uUlL]*|~0[uUlL]*|(?:\(unsigned(?:int)?\))?-1|4294967295[uUlL]*|(?&full_32))\)*"
 )
 _CONSTANT = re.compile(
     rb"#[ \t]*define[ \t]+(\w+)[ \t]+([^\r\n]+)|\b(?:const|constexpr)\b[\w\s:]{0,300}?\b(\w+)\s*[={]\s*([^;}]+)"
 )
 # Declarations that other code may use: macros, functions, types, and initialized variables.
-_DECLARES = re.compile(
+_DECLARES = _WORDS.compile(
     rb"#[ \t]*define[ \t]+(\w+)|\b(?!(?:if|for|while|switch|catch|return)\b)(\w+)\s*\([^(){};]*\)\s*(?:const\b\s*)?\{"
     rb"|\b(?:struct|class|union|enum(?:\s+class)?)\s+(\w+)\s*[:{]|\busing\s+(\w+)\s*=|\btypedef\b[^;{}]{0,1000}\b(\w+)\s*;"
-    rb"|\b(?:const|constexpr|static|__shared__|__constant__|auto|int|float|double|unsigned|bool)\b[\w\s*&]{0,300}\b(\w+)\s*(?:=|;|\[)"
+    rb"|\b(?:const|constexpr|static|(?&shared)|(?&constant)|auto|int|float|double|unsigned|bool)\b[\w\s*&]{0,300}\b(\w+)\s*(?:=|;|\[)"
 )
 
 _CALLED = re.compile(rb"\s*(?:<[^<>;{}()]*>\s*)?\(")

@@ -28,6 +28,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from itertools import chain
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hipport.analysis import grounds
@@ -39,10 +40,12 @@ from hipport.analysis.word_index import leading_to
 from hipport.core.edits import Edit, Span
 from hipport.core.finding import Certainty, Finding
 from hipport.core.proof import Ground, Kept, Scope
+from hipport.core.tables import Words
 from hipport.engine.pipeline import Pass
 from hipport.program.own_headers import include
 from hipport.program.project import Component, Project
 from hipport.syntax.cpp import Cpp, within
+from hipport.syntax.cuda_names import NAMES
 from hipport_passes.device.barriers.barrier_branches import in_branches
 from hipport_passes.device.barriers.barrier_macros import in_macros
 from hipport_passes.device.barriers.barrier_turns import in_turns
@@ -54,7 +57,9 @@ if TYPE_CHECKING:
 _VOTES = LibraryNames(VOTES)
 # Numbered barriers, and the call at the beginning of a kernel with such barriers.
 _NUMBERED = frozenset((b"numbered_sync", b"numbered_arrive"))
-_BEGINS = re.compile(rb"\{\s*hipport::begin_numbered_barriers\s*\(\s*\)")
+_WORDS = Words.read(Path(__file__).parent.with_name("device_words.toml"), general=NAMES)
+_BEGINS = _WORDS.compile(rb"\{\s*(?&hipport)::(?&begins_barriers)\s*\(\s*\)")
+_NUMBERED_BARRIER = _WORDS.compile(rb"\b(?&hipport)::((?&numbered_barriers))\b")
 
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
@@ -124,7 +129,7 @@ def _barrier_functions(source: Cpp) -> frozenset[bytes]:
 def _numbered(source: Cpp) -> frozenset[bytes]:
     if _NUMBERED.isdisjoint(source.words) or source.is_hipport_header:
         return frozenset()
-    return frozenset(re.findall(rb"\bhipport::(numbered_(?:sync|arrive))\b", source.code))
+    return frozenset(_NUMBERED_BARRIER.findall(source.code))
 
 
 class _Begun:
@@ -160,7 +165,7 @@ def _begun(source: Cpp, project: Project, kernels: Kernels) -> Iterator[Finding]
         yield Finding(Span(start, start + 1), "numbered", message, edits, creates=(header,))
     if every:
         return
-    for match in re.finditer(rb"\bhipport::numbered_(?:sync|arrive)\b", source.code):
+    for match in _NUMBERED_BARRIER.finditer(source.code):
         message = (
             f"{match.group().decode()}: no kernel in these files reaches this; a kernel that does has to begin with "
             "hipport::begin_numbered_barriers()"

@@ -17,9 +17,10 @@ from hipport.analysis.kernels import Kernels
 from hipport.analysis.transitive_callers import Text, TransitiveCallers, extent, transitive_callers
 from hipport.analysis.word_index import leading_to
 from hipport.core.edits import Span
-from hipport.core.tables import load, one_of
+from hipport.core.tables import Words, one_of
 from hipport.program.project import Component, Project
 from hipport.syntax.cpp import Cpp
+from hipport.syntax.cuda_names import NAMES
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 #: CUDA's barriers for all threads of a block that also vote.
 VOTES = frozenset((b"__syncthreads_count", b"__syncthreads_and", b"__syncthreads_or"))
 _NAMES = VOTES | {b"__syncthreads"}
-_KNOWN: dict[str, str] = load(Path(__file__).with_suffix(".toml"))["words"]
+_KNOWN = Words.read(Path(__file__).with_suffix(".toml"), general=NAMES)
 _BARRIER = re.compile(one_of(_KNOWN["barriers"], r"\w+").encode())
 _PLAIN = re.compile(rb"\s*" + one_of(_KNOWN["plain"]).encode() + rb"\s*\(\s*\)\s*;?\s*")
 # The expansion of a macro that is a plain barrier.
@@ -38,7 +39,7 @@ _LAMBDA = re.compile(rb"=\s*\[")
 # A lambda, in a variable or as an argument.
 _HANDED = re.compile(rb"[(,=]\s*\[")
 _BEHIND = re.compile(rb"\s*(?:<[^;(){}]*>\s*)?\(")
-_THIS_BLOCK = re.compile(rb"\s*(?:\w+\s*::\s*)*this_thread_block\s*\(\s*\)\s*")
+_THIS_BLOCK = _KNOWN.compile(rb"\s*(?:\w+\s*::\s*)*(?&this_block)\s*\(\s*\)\s*")
 # Waits with any number of arguments.
 _ANY = 1 << 16
 _PARTS_OF_A_TYPE = ("template_type", "qualified_identifier")

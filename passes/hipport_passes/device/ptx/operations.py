@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 
-from hipport.core.tables import load
+from hipport.core.tables import Words, load
 from hipport_passes.device.ptx.ptx_assembly import (
     Address,
     Changed,
@@ -26,6 +26,9 @@ from hipport_passes.device.ptx.ptx_assembly import (
 
 TABLE = Path(__file__).parent.parent / "inline_ptx.toml"
 NAMESPACE = b"hipport::ptx::"
+_WORDS = Words.read(Path(__file__).parent.with_name("device_words.toml"))
+# Instructions of video whose result needs the third operand.
+_VIDEO = _WORDS.compile(rb"v(?&video)[24]\b")
 
 #: The C++ type of each PTX type.
 CPP = {
@@ -523,7 +526,7 @@ def _barrier(parts: list[bytes], instruction: PtxInstruction, type_of: Callable[
 def _video(parts: list[bytes], instruction: PtxInstruction, type_of: Callable[[Value], bytes]) -> Operation | None:
     opcode = b".".join(parts)
     operands = list(instruction.operands)
-    if not operands or re.match(rb"v(?:add|sub|avrg|absdiff|min|max|set)[24]\b", opcode):
+    if not operands or _VIDEO.match(opcode):
         return None
     to = operands[0]
     name = opcode

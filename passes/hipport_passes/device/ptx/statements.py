@@ -12,17 +12,21 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
+from pathlib import Path
 
 from hipport.analysis.build_defaults import with_defaults
 from hipport.core.edits import Span
+from hipport.core.tables import Words
 from hipport.program.project import Project
 from hipport.syntax.cpp import Cpp, within
+from hipport.syntax.cuda_names import NAMES
 from hipport.syntax.preprocessor import condition
 from hipport_passes.device.ptx.expansions import AsmMacro, Unexpanded, definitions, expand, with_strings
 
 _KEYWORDS = frozenset((b"asm", b"__asm__", b"__asm"))
-_KEYWORD = rb"(?:asm|__asm__|__asm)"
-_QUALIFIER = rb"(?:volatile|__volatile__|__volatile|inline|__inline__)"
+_WORDS = Words.read(Path(__file__).parent.with_name("device_words.toml"), general=NAMES)
+_KEYWORD = _WORDS.composed(rb"(?&asm)")
+_QUALIFIER = _WORDS.composed(rb"(?&asm_qualifiers)")
 _GAP = rb"(?:\s|\\(?=[ \t]*[\r\n]))*"
 _OPENING = re.compile(rb"(?:%s%s\b)*%s\(" % (_GAP, _QUALIFIER, _GAP))
 _ALIAS = re.compile(rb"#[ \t]*define[ \t]+(\w+)(?:\(\))?[ \t]+%s(?:[ \t]+%s)*[ \t]*" % (_KEYWORD, _QUALIFIER))
@@ -50,9 +54,7 @@ _ESCAPES = {b"n": b"\n", b"t": b"\t", b"r": b"\r", b"v": b"\v", b"f": b"\f", b"a
 _OPERAND = re.compile(rb"(?:\[\s*(?P<name>\w+)\s*\])?(?:\s|\\)*(?P<constraint>[^()\[\]]*?)(?:\s|\\)*\(", re.DOTALL)
 _COMMENT = re.compile(rb"//[^\r\n]*|/\*.*?\*/", re.DOTALL)
 _STEP = re.compile(rb"\"[^\"]*\"|[()\[\]{},:]")
-_VERSION = re.compile(
-    rb"(?<!defined\()(?<!defined )\b(?:__CUDA_ARCH__|CUDA_VERSION|CUDART_VERSION|__CUDACC_VER_MAJOR__)\b(?!\))"
-)
+_VERSION = _WORDS.compile(rb"(?<!defined\()(?<!defined )\b(?&versions)\b(?!\))")
 _SPACE = re.compile(rb"(?:\s|\\(?=[ \t]*[\r\n]))+")
 
 

@@ -11,8 +11,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
-from hipport.core.tables import load
+from hipport.core.tables import Words, load
+from hipport.syntax.cuda_names import NAMES
 from hipport_passes.device.ptx.operations import BITS, CPP, NAMESPACE, TABLE, Operation, Untranslated, called, operation
 from hipport_passes.device.ptx.ptx_assembly import (
     Address,
@@ -41,9 +43,11 @@ _CONSTRAINTS = {
     b"i": b"",
 }
 _LITERAL = re.compile(rb"[-+~]?[0-9][\w.]*|\([-+~]?[0-9][\w.]*\)")
-_CAST = re.compile(rb"\b(?:static|reinterpret|const)_cast\s*<[^<>]*>")
+_WORDS = Words.read(Path(__file__).parent.with_name("device_words.toml"), general=NAMES)
+_CAST = _WORDS.compile(rb"\b(?&casts_of_pointers)\s*<[^<>]*>")
 _CHANGE = re.compile(rb"\+\+|--|[^=!<>]=[^=]")
-_QUALIFIED = re.compile(rb"hipport(?:::\w+)+")
+_QUALIFIED = _WORDS.compile(rb"(?&hipport)(?:::\w+)+")
+_CLUSTER = _WORDS.compile(rb"n?(?&cluster)|(?&clusters)")
 _INTEGER = re.compile(rb"(0[xX][0-9a-fA-F]+|[0-9]+)[uUlL]*")
 _CALL = re.compile(rb"[\w>\]]\s*\(")
 
@@ -245,7 +249,7 @@ class _Translator:
         if isinstance(leaf, Placeholder):
             self.type_of(leaf)
         elif isinstance(leaf, Register) and not self.type_of(leaf) and self.special(leaf) is None:
-            if re.match(rb"n?cluster|is_explicit_cluster", leaf.name):
+            if _CLUSTER.match(leaf.name):
                 row = load(TABLE)["refused"]["cluster"]
                 raise Untranslated("cluster", f"%{leaf.name.decode()}: {row['why']}; {row['instead']}")
             name = leaf.name.decode(errors="replace")

@@ -13,12 +13,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import PurePath
+from pathlib import Path, PurePath
 
 from hipport.core.edits import Span
+from hipport.core.tables import Words
 from hipport.program.project import Project
 from hipport.syntax.cpp import Cpp
 from hipport.syntax.cuda import Cuda
+from hipport.syntax.cuda_names import NAMES
 from hipport_passes.device.ptx.expansions import AsmMacro, Unexpanded, definitions, expand, with_strings
 from hipport_passes.device.ptx.operations import Untranslated
 from hipport_passes.device.ptx.ptx_assembly import Unparsed, opcodes, parse
@@ -26,8 +28,10 @@ from hipport_passes.device.ptx.statements import Statement, Unreadable, statemen
 from hipport_passes.device.ptx.translate import PtxPlace, Translation, translate
 
 _DEFINE = re.compile(rb"#[ \t]*define[ \t]+(\w+)\(([^()]*)\)")
+_WORDS = Words.read(Path(__file__).parent.with_name("device_words.toml"), general=NAMES)
 #: Instructions that are collectives.
-TOGETHER = re.compile(rb"(?:shfl|vote|match|redux|elect|bar|barrier)\b")
+TOGETHER = _WORDS.compile(rb"(?&together)\b")
+_KEPT = _WORDS.compile(rb"##\s*(?&any_arguments)|\b(?&conditional_arguments)\b|'\"'|//|/\*")
 _CALL = re.compile(rb"\s*\(")
 _NAME = re.compile(rb"#[ \t]*define[ \t]+(\w+)")
 _DEFINES = re.compile(rb"#[ \t]*(?:define|undef)\b")
@@ -295,7 +299,7 @@ def _whole(
     # Remove the macro's indentation: the first line starts where the macro is used.
     indent = min((len(line) - len(line.lstrip()) for line in lines[1:] if line.strip()), default=0)
     body = b"\n".join([lines[0], *(line[indent:] for line in lines[1:])]).strip()
-    if re.search(rb"##\s*__VA_ARGS__|\b__VA_OPT__\b|'\"'|//|/\*", body):
+    if _KEPT.search(body):
         raise Unreadable("hipport does not expand the macro here")
     length = 0
     for source, span, bound in _places(statement, macro, files):

@@ -34,16 +34,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hipport.analysis.functions import Function, nodes
 from hipport.analysis.kernels import Kernels
 from hipport.core.edits import Edit, Span
 from hipport.core.finding import Certainty, Finding
+from hipport.core.tables import Words
 from hipport.engine.pipeline import Pass
 from hipport.program.own_headers import include
 from hipport.program.project import Project
 from hipport.syntax.cpp import Cpp, within
+from hipport.syntax.cuda_names import NAMES
 from hipport_passes.device.spin_locks.lock_attempts import WAITS
 from hipport_passes.device.spin_locks.lock_flags import ATOMIC, for_the_block, own_flag, progress, readers_of
 from hipport_passes.device.spin_locks.lock_turns import (
@@ -75,13 +78,14 @@ from hipport_passes.device.spin_locks.wavefront_loops import Found, WavefrontLoo
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-_POLLS = re.compile(rb"\bvolatile\b|\batomic\w+|\b(?:load|" + METHODS.pattern + rb")\s*\(")
+_WORDS = Words.read(Path(__file__).parent.with_name("device_words.toml"), general=NAMES)
+_POLLS = _WORDS.compile(rb"\bvolatile\b|\b(?&atomic)\w+|\b(?:(?&load)|" + METHODS.pattern + rb")\s*\(")
 _VOLATILE = re.compile(rb"volatile(?<!\wvolatile)\b[^;,(){}=]*?\b(\w+)\s*[\[=;]")
 _GOTO = re.compile(rb"\bgoto\b")
 _DEFINE = re.compile(rb"#[ \t]*define[ \t]+(\w+)(?:\([^()]*\))?")
-_TAKES = re.compile(rb"\b(atomic(?:CAS|Exch))(?:_block|_system)?\s*\(")
-_DRAWS = re.compile(ATOMICS.pattern + rb"|atomic(?:Add|Inc)(?:_block|_system)?")
-_NUMBERED = re.compile(rb"=\s*atomic(?:Add|Inc)\w*\s*\([^;{}]*;[^;{}]*\bwhile\s*\([^;{}]*!=")
+_TAKES = _WORDS.compile(rb"\b((?&takes_lock))(?&scopes)?\s*\(")
+_DRAWS = _WORDS.compile(ATOMICS.pattern + rb"|(?&draws)(?&scopes)?")
+_NUMBERED = _WORDS.compile(rb"=\s*(?&draws)\w*\s*\([^;{}]*;[^;{}]*\bwhile\s*\([^;{}]*!=")
 _FIXED = re.compile(rb"[\s()]*(?:\d+[uUlL]*|true|false|[A-Z][A-Z0-9_]*)[\s()]*")
 
 

@@ -3,17 +3,21 @@
 
 from __future__ import annotations
 
-import re
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hipport.analysis.functions import Function, arguments, called_name
-from hipport.syntax.cuda_names import SLEEP
+from hipport.core.tables import Words
+from hipport.syntax.cuda_names import NAMES, SLEEP
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
+_WORDS = Words.read(Path(__file__).parent.with_name("device_words.toml"), general=NAMES)
 # The body of a loop that only waits, and operations that order memory.
-WAITS = re.compile(rb"(?:\s|[;{}]|(?:hipport::)?(?:__)?(?:" + SLEEP + rb"|threadfence\w*)\s*\([^()]*\)\s*;)*")
+WAITS = _WORDS.compile(
+    rb"(?:\s|[;{}]|(?:(?&hipport)::)?(?:__)?(?:" + SLEEP + rb"|(?&thread_fences)\w*)\s*\([^()]*\)\s*;)*"
+)
 
 
 class _Unknown(Exception):

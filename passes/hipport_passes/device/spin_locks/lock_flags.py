@@ -5,15 +5,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hipport.analysis.functions import Function, arguments, called_name, contains, nodes
 from hipport.analysis.kernels import Kernels
 from hipport.core.edits import Edit, Span
 from hipport.core.finding import Certainty, Finding
+from hipport.core.tables import Words
 from hipport.program.own_headers import include
 from hipport.program.project import Project
 from hipport.syntax.cpp import Cpp
+from hipport.syntax.cuda_names import NAMES
 from hipport_passes.device.spin_locks.lock_attempts import WAITS
 from hipport_passes.device.spin_locks.lock_turns import BLOCK_TOGETHER, TURNS, fixed, in_turns, used_behind
 from hipport_passes.device.spin_locks.taking import NAME, changes, innermost_loop, is_look, waits_for
@@ -21,15 +24,23 @@ from hipport_passes.device.spin_locks.taking import NAME, changes, innermost_loo
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-ATOMIC = re.compile(rb"atomic\w*")
+_WORDS = Words.read(Path(__file__).with_suffix(".toml"), general=NAMES)
+ATOMIC = _WORDS.compile(rb"(?&atomic)\w*")
 # Short functions of the program that return the current value at a pointer, or set it.
-_NOW = rb"\bvolatile\b|\batomic\w+|__ldc[gv]|\bld\w*_(?:acquire|relaxed)|__hip_atomic_load|\bload\w*\s*\("
+_NOW = _WORDS.composed(
+    rb"\bvolatile\b|\b(?&atomic)\w+|(?&loads)|\bld\w*(?&load_orders)|(?&hip_load)|\b(?&load)\w*\s*\("
+)
 _NAME_BEFORE = re.compile(rb"\w+\s*\Z")
-_THEN = rb"\bvolatile\b|\batomic\w+|__stcg|__stwt|\bst\w*_(?:release|relaxed)|__hip_atomic_store|\bstore\w*\s*\("
+_THEN = _WORDS.composed(
+    rb"\bvolatile\b|\b(?&atomic)\w+|(?&stores)|\bst\w*(?&store_orders)|(?&hip_store)|\b(?&store)\w*\s*\("
+)
+_SHARED = _WORDS.composed(rb"\b(?&shared)\b[^;(){}=]*\b")
 # Words without which there is no such function.
-_LOADS = re.compile(rb"volatile|atomic\w+|\w*__ldc[gv]\w*|ld\w*_(?:acquire|relaxed)\w*|\w*__hip_atomic_load\w*|load\w*")
-_STORES = re.compile(
-    rb"volatile|atomic\w+|\w*__st(?:cg|wt)\w*|st\w*_(?:release|relaxed)\w*|\w*__hip_atomic_store\w*|store\w*"
+_LOADS = _WORDS.compile(
+    rb"volatile|(?&atomic)\w+|\w*(?&loads)\w*|ld\w*(?&load_orders)\w*|\w*(?&hip_load)\w*|(?&load)\w*"
+)
+_STORES = _WORDS.compile(
+    rb"volatile|(?&atomic)\w+|\w*(?&stores)\w*|st\w*(?&store_orders)\w*|\w*(?&hip_store)\w*|(?&store)\w*"
 )
 _SHORT = rb"(?P<name>\w+)\s*\([^(){};]*[*\]][^(){};]*\)\s*\{(?=[^{}]*(?:%s))[^{}]{0,600}?"
 _READER = re.compile(rb"(?<!\bvoid)(?<!\bvoid )\b" + _SHORT % _NOW + rb"\breturn\b[^{}]*\}")
@@ -236,7 +247,7 @@ def for_the_block(function: Function, loop: Node) -> Iterator[Finding]:
         return  # It waits for a lock.
     head = function.source.code[function.node.start_byte : function.body.end_byte]
     for node in nodes(condition):
-        if node.type == "identifier" and re.search(rb"\b__shared__\b[^;(){}=]*\b" + function.text(node) + rb"\b", head):
+        if node.type == "identifier" and re.search(_SHARED + function.text(node) + rb"\b", head):
             yield Finding(
                 Span(loop.start_byte, (loop if loop.type == "do_statement" else condition).end_byte),
                 "flag",

@@ -5,15 +5,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hipport.analysis.functions import Call, Function, Variable, called_name, contains, nodes
 from hipport.analysis.kernels import Kernels
 from hipport.core.edits import Edit, Span
 from hipport.core.finding import Certainty, Finding
+from hipport.core.tables import Words
 from hipport.program.own_headers import include
 from hipport.program.project import Project
 from hipport.syntax.cpp import Cpp
+from hipport.syntax.cuda_names import NAMES
 from hipport_passes.device.spin_locks.taking import (
     LOOKS,
     NAME,
@@ -34,14 +37,15 @@ from hipport_passes.device.spin_locks.taking import (
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-_FENCE = re.compile(rb"\s*__threadfence(?:_block|_system)?\s*\(\s*\)\s*;\s*")
+_WORDS = Words.read(Path(__file__).parent.with_name("device_words.toml"), general=NAMES)
+_FENCE = _WORDS.compile(rb"\s*(?&thread_fence)(?&scopes)?\s*\(\s*\)\s*;\s*")
 # Operations that all lanes of a warp or block must reach.
-_TOGETHER = re.compile(rb"(?i)\w*(?:sync|barrier|shfl|ballot)\w*|__(?:any|all|activemask)")
-BLOCK_TOGETHER = re.compile(rb"__syncthreads\w*|syncthreads_\w+|sync|\w*barrier\w*")
-TURNS = re.compile(rb"hipport::(?:one_by_one|warp_by_warp)\b")
+_TOGETHER = _WORDS.compile(rb"(?i)\w*(?&waits)\w*|__(?&lane_functions)")
+BLOCK_TOGETHER = _WORDS.compile(rb"(?&block_barrier)\w*|(?&block_waits)\w+|(?&sync)|\w*(?&barrier)\w*")
+TURNS = _WORDS.compile(rb"(?&hipport)::(?&turns)\b")
 # `lane == 0`, and the computation of a lane's number in its warp.
 _EQUAL = re.compile(rb"\(*([^=!<>|]+?)\)*==\d+\)*")
-_LANE = re.compile(rb"(?i)threadIdx\.x(?:%|&)|\blane_?id\(")
+_LANE = _WORDS.compile(rb"(?i)(?&thread_index)\.x(?:%|&)|\b(?&lane_calls)\(")
 _STATEMENTS = frozenset(("expression_statement",))
 _STEP = b"    "
 # The start of a line that is neither empty nor a directive.

@@ -11,15 +11,16 @@ from typing import TYPE_CHECKING, NamedTuple
 from hipport.analysis.functions import Call, Function, arguments, called_name, contains, nodes
 from hipport.analysis.kernels import Kernels
 from hipport.core.edits import Span
-from hipport.core.tables import load, one_of
+from hipport.core.tables import Words, one_of
 from hipport.syntax import cuda_names
+from hipport.syntax.cuda_names import NAMES
 from hipport_passes.device.spin_locks.lock_attempts import WAITS, is_last
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-_WORDS: dict[str, str] = load(Path(__file__).with_suffix(".toml"))["words"]
-_SCOPE = rb"(?:_block|_system)?"
+_WORDS = Words.read(Path(__file__).with_suffix(".toml"), general=NAMES)
+_SCOPE = _WORDS.composed(rb"(?&scopes)?")
 
 
 def _names(key: str) -> bytes:
@@ -36,6 +37,9 @@ LOOKS = re.compile(rb"\bwhile\s*\((?:[^(){};=]|[!=]=|\([^(){};=]*\))*\)\s*(?:;|\
 SLEEP = re.compile(rb"(?:__)?" + cuda_names.SLEEP)
 ZERO = re.compile(rb"\s*(?:0[uU]?|false|\w*(?i:" + _names("free") + rb"))\s*")
 LOOP = re.compile(rb"\b(?:while|for|do)\b")
+# An assignment of zero to what may be a lock, and functions that may read a lock.
+_SET_FREE = _WORDS.compile(rb"(?:\*\s*\w+|\]|\b(?&locks)\w*)\s*=\s*0\s*;")
+_CHANGES = _WORDS.compile(rb"(?&changes)\w*")
 #: Other operations that may take a lock than `ATOMICS`; additions count or draw a number.
 _OTHER_SWAPS = re.compile(_names("others") + _SCOPE)
 _TAKES_NUMBER = re.compile(rb"\s*" + _names("counts") + _SCOPE + rb"\s*\(")
@@ -142,7 +146,7 @@ def gives_back_a_lock(function: Function) -> bool:
         each.arguments and ZERO.fullmatch(function.text(each.arguments[-1]))
         for each in function.calls(ATOMICS)
         if not METHODS.fullmatch(each.name)
-    ) or bool(re.search(rb"(?:\*\s*\w+|\]|\bstate\w*|\block\w*)\s*=\s*0\s*;", text))
+    ) or bool(_SET_FREE.search(text))
 
 
 def ticket(function: Function, loop: Node) -> bytes:
@@ -350,7 +354,7 @@ def is_look(function: Function, node: Node) -> bool:
         name = called_name(node, function.source.code)
         if name == b"load":
             return bool(_method_of(function, node))
-        return bool(re.fullmatch(rb"atomic(?:Add|Or|CAS|Max)\w*", name)) and not changes(function, arguments(node))
+        return bool(_CHANGES.fullmatch(name)) and not changes(function, arguments(node))
     named = re.match(rb"\W*(\w+)", function.text(node))
     if named is None or node.type not in ("pointer_expression", "subscript_expression", "identifier"):
         return False

@@ -4,18 +4,21 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
+from hipport.core.tables import Words
 from hipport.program.project import Component, Project
 from hipport.syntax.cpp import Cpp
+from hipport.syntax.cuda_names import NAMES
 
+_WORDS = Words.read(Path(__file__).parent.with_name("device_words.toml"), general=NAMES)
 # Operations that order the accesses of lanes: barriers, by any name. A shuffle or a vote does not; nor does a fence of
 # CUDA or PTX, which orders the accesses of one thread, nor one for the compiler.
-ORDERS = re.compile(
-    rb"\b(?!\w*(?:shfl|ballot|any_|all_|match_|reduce_|async|thread_?fence|mem_?fence|fence_(?:acq|sc|proxy)))"
-    rb"\w*(?:sync|barrier|fence)\w*|\basm\b(?!\s*(?:volatile|__volatile__)?\s*\(\s*\"\")",
+ORDERS = _WORDS.compile(
+    rb"\b(?!\w*(?&unordered))\w*(?&orders)\w*|\basm\b(?!\s*(?&volatile_asm)?\s*\(\s*\"\")",
     re.IGNORECASE,
 )
-_FOR_COMPILER = re.compile(rb"\b(?:__)?asm(?:__)?\s*(?:volatile|__volatile__)?\s*\(\s*\"\"")
+_FOR_COMPILER = _WORDS.compile(rb"\b(?:__)?asm(?:__)?\s*(?&volatile_asm)?\s*\(\s*\"\"")
 _DEFINE = re.compile(rb"#[ \t]*define[ \t]+(\w+)(?:\([^()]*\))?((?:[^\\\r\n]|\\[ \t]*(?:\r\n?|\n)|\\)*)")
 ELEMENT = re.compile(rb"(?:\(\s*)?\b([A-Za-z_]\w*)\b\s*\)?\s*\[([^\[\]]*)\]")
 STORE = re.compile(ELEMENT.pattern + rb"\s*(?:[-+*/|&^]|<<|>>)?=(?!=)")

@@ -6,12 +6,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from hipport.analysis.functions import Function, arguments, declared_name, device_macros, function_at, is_method, nodes
 from hipport.analysis.kernels import Kernels
+from hipport.core.tables import Words
 from hipport.program.project import Project
 from hipport.syntax.cpp import Cpp
+from hipport.syntax.cuda_names import NAMES
 from hipport_passes.device.warp_synchronous.accesses import ELEMENT, WORD, step_macros
 
 if TYPE_CHECKING:
@@ -19,9 +22,10 @@ if TYPE_CHECKING:
 
 #: A function's names of shared arrays: the array that each name means, and whether it is volatile there.
 Arrays: TypeAlias = dict[bytes, tuple[bytes, bool]]
-_SHARED = re.compile(rb"__shared__[^;=({]*?[\s*&](\w+)\s*\[")
+_WORDS = Words.read(Path(__file__).parent.with_name("device_words.toml"), general=NAMES)
+_SHARED = _WORDS.compile(rb"(?&shared)[^;=({]*?[\s*&](\w+)\s*\[")
 _FILE_SHARED_BEFORE = re.compile(rb"^[ \t]*(?:extern[ \t]+)?(?:volatile[ \t]+)?\Z", re.MULTILINE)
-_FROM_TEMPLATE = re.compile(rb"(?i)\w*shared_?mem(?:ory)?")
+_FROM_TEMPLATE = _WORDS.compile(rb"(?i)\w*(?&shared_templates)")
 LAMBDAS = frozenset(("lambda_expression",))
 
 

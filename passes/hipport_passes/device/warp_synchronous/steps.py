@@ -13,14 +13,15 @@ from typing import TYPE_CHECKING, NamedTuple
 from hipport.analysis.functions import LOOPS, Function, arguments, called_name, is_method, nodes
 from hipport.analysis.kernels import Kernels
 from hipport.analysis.uniform_values import BLOCK, WARP
+from hipport.syntax.cuda_names import NAMES
 from hipport_passes.device.warp_synchronous.accesses import ELEMENT, HALVES, LOADED, ORDERS, STORE, WORD
 from hipport_passes.device.warp_synchronous.arrays import Arrays
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-_LANE = re.compile(
-    rb"(?i)&\(?(?:31\b|0x1f\b|[\w:]*warp_?size(?:\(\))?-1)|%\(?(?:32\b|[\w:]*warp_?size)|>>\(?5\b|/\(?(?:32\b|[\w:]*warp_?size)"
+_LANE = NAMES.compile(
+    rb"(?i)&\(?(?:31\b|0x1f\b|[\w:]*(?&of_warp_size)(?:\(\))?-1)|%\(?(?:32\b|[\w:]*(?&of_warp_size))|>>\(?5\b|/\(?(?:32\b|[\w:]*(?&of_warp_size))"
 )
 _PATH = re.compile(rb"\w+(?:\.\w+)*")
 _POINTED = re.compile(rb"\*(?:(?P<name>\w+)|\((?P<inner>\w+)(?:\+(?P<offset>[^()]*))?\))")

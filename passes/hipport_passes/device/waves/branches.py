@@ -18,6 +18,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from itertools import pairwise
+from pathlib import Path
 from typing import NamedTuple
 
 from hipport.analysis.functions import Function, functions
@@ -25,9 +26,10 @@ from hipport.analysis.macros import choices
 from hipport.analysis.references import Mentions, NamedDefinition
 from hipport.core.edits import Edit, Span
 from hipport.core.finding import Certainty, Finding
+from hipport.core.tables import Words
 from hipport.program.project import Component, Project
 from hipport.syntax.cpp import Cpp, within
-from hipport.syntax.cuda_names import ON_DEVICE
+from hipport.syntax.cuda_names import NAMES, ON_DEVICE
 from hipport_passes.device.waves.kinds import not_on_device, on_wavefronts
 from hipport_passes.device.waves.sizes import having_intrinsics
 
@@ -37,13 +39,15 @@ _SIZE_OF_WAVEFRONT = frozenset((b"warpSize", b"__AMDGCN_WAVEFRONT_SIZE", b"__AMD
 #: The lanes of a wavefront and of a warp, and their bits and masks, which may have other meanings.
 _LANES = (64, 32)
 _OF_LANES = {(63, 31), (6, 5)}
-_MAY_BE = re.compile(rb"\b(?:64|0[xX]40|63|0[xX]3[fF]|6)[uUlL]*\b|\bwarpSize\b|\b__AMDGCN_WAVEFRONT_SIZE")
-_ABOUT_LANES = re.compile(rb"(?i)lane|warp|wave|shift|log|bits|mask|threadIdx\s*\.\s*x\s*\)?\s*(?:&|>>)")
+_WORDS = Words.read(Path(__file__).parent.with_name("device_words.toml"), general=NAMES)
+_MAY_BE = _WORDS.compile(rb"\b(?:64|0[xX]40|63|0[xX]3[fF]|6)[uUlL]*\b|\b(?&warp_size)\b|\b(?&wavefront_size)")
+_ABOUT_LANES = _WORDS.compile(rb"(?i)(?&about_lanes)|(?&thread_index)\s*\.\s*x\s*\)?\s*(?:&|>>)")
 _WORD = re.compile(rb"[A-Za-z_]\w*")
 _CALLED = re.compile(rb"([A-Za-z_]\w*)\s*[(<]")
 _PART = re.compile(rb"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _OF_AMD = frozenset(b"hip rocm amd amdgpu hipcc cdna".split())
-_MAY_NAME_AMD = re.compile(rb"(?i)\w*(?:hip|rocm|amd|cdna)\w*")
+_MAY_NAME_AMD = _WORDS.compile(rb"(?i)\w*(?&amd_names)\w*")
+_PLURAL = _WORDS.compile(rb"(?i)(?&plural_lanes)")
 _ONE_OR_OTHER = re.compile(rb"\?\s*(?P<yes>\w+)\s*:\s*(?P<no>\w+)\b(?!\s*[.(])")
 _ASKED = re.compile(rb"[\w:!()\s]*\Z")
 _ASSIGNED = re.compile(rb"\b(?P<name>[A-Za-z_]\w*)\s*=\s*(?P<value>64|0[xX]40)[uUlL]*\s*;")
@@ -250,7 +254,7 @@ def _differing(source: Cpp, hip: Span, cuda: list[Span], parts: _Parts) -> Itera
         about = _ABOUT_LANES.search(said) is not None
         if _is_pair(*pair) or ((sizes or about) and _values(*pair) in _OF_LANES):
             yield number
-        elif sizes and re.search(rb"(?i)warps|waves|lanes", said) and None not in _values(*pair):
+        elif sizes and _PLURAL.search(said) and None not in _values(*pair):
             yield number  # The greatest number that fits into a block.
 
 

@@ -20,22 +20,23 @@ from hipport.core.edits import Span
 from hipport.core.tables import load, one_of
 from hipport.program.project import Component, Project
 from hipport.syntax.cpp import Cpp, within
+from hipport.syntax.cuda_names import NAMES
 
 # Functions of the whole wavefront, and of 32 lanes; signs that the code considers 64 lanes.
 _WORDS = {name: one_of(names).encode() for name, names in load(Path(__file__).with_suffix(".toml"))["words"].items()}
 _OF_WAVEFRONT = re.compile(rb"\b" + _WORDS["wavefront"] + rb"\s*\(")
-OF_32_LANES = re.compile(rb"\bhipport::" + _WORDS["hipport"] + rb"|\b" + _WORDS["lanes_32"] + rb"\b")
-_BY_WAVEFRONT = re.compile(
-    rb"\bwarpSize\b|\b__AMDGCN_WAVEFRONT_SIZE|\b" + _WORDS["wide"] + rb"\b|\bunsigned\s+long\s+long\b|\buint64_t\b"
+OF_32_LANES = NAMES.compile(rb"\b(?&hipport)::" + _WORDS["hipport"] + rb"|\b" + _WORDS["lanes_32"] + rb"\b")
+_BY_WAVEFRONT = NAMES.compile(
+    rb"\b(?&warp_size)\b|\b(?&wavefront_size)|\b" + _WORDS["wide"] + rb"\b|\bunsigned\s+long\s+long\b|\b(?&uint64)\b"
 )
 _WORD = re.compile(rb"[A-Za-z_]\w*")
-_MASKED = re.compile(rb"__\w+_sync")
+_MASKED = NAMES.compile(rb"__\w+(?&masked)")
 # Lanes by HIP's own functions, 64-bit masks, and sizes by name.
-_64_LANES = re.compile(
-    rb"\b(?:__lane_id|" + _WORDS["wide"] + rb")\s*\(|\b__builtin_amdgcn_(?:mbcnt_hi|ballot_w64)\b|"
-    rb"\b\w*(?i:warp|wave|lane)\w*\s*(?:=|\{)?\s*64\b"
+_64_LANES = NAMES.compile(
+    rb"\b(?:" + _WORDS["lane_id"] + rb"|" + _WORDS["wide"] + rb")\s*\(|\b" + _WORDS["builtins"] + rb"\b|"
+    rb"\b\w*(?i:(?&of_lanes))\w*\s*(?:=|\{)?\s*64\b"
 )
-_NARROW = re.compile(rb"\s*(?:0[xX][fF]{1,8}[uU]?|~\s*0[uU]?|-1|\(\s*unsigned\s*\)\s*-1|UINT_MAX)\s*")
+_NARROW = NAMES.compile(rb"\s*(?:0[xX][fF]{1,8}[uU]?|~\s*0[uU]?|-1|\(\s*unsigned\s*\)\s*-1|(?&uint_max))\s*")
 
 
 def not_on_device(source: Cpp) -> tuple[Span, ...]:

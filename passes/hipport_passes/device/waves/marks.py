@@ -5,43 +5,42 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import NamedTuple
 
 from hipport.analysis import constant_values, template_arguments
 from hipport.analysis.references import Mentions, NamedDefinition
 from hipport.core.edits import Span
-from hipport.core.tables import one_of
+from hipport.core.tables import Words, one_of
 from hipport.program.project import Component
 from hipport.syntax.cpp import Cpp, within, word_before
-from hipport.syntax.cuda_names import PARTITION
+from hipport.syntax.cuda_names import NAMES, PARTITION
 from hipport_passes.device.waves.distances import stays_in_half
 from hipport_passes.device.waves.kinds import OF_32_LANES, narrow_mask, not_on_device
 from hipport_passes.device.waves.sizes import named_as_warp, sized
 
 _LANES = 32
-_OF_HIP = one_of("ballot activemask any all lane_id shfl shfl_up shfl_down shfl_xor").encode()
-_BUILTINS = one_of("ballot_w64 mbcnt_hi wavefrontsize readfirstlane readlane ds_bpermute permlane64").encode()
-_LIBRARIES = one_of("hipcub cub rocprim").encode()
+_WORDS = Words.read(Path(__file__).with_suffix(".toml"), general=NAMES)
 #: Functions with a bit or a value for each lane of the wavefront, in code for AMD.
-WAVE_FUNCTION = re.compile(
-    rb"\b(?:__" + _OF_HIP + rb"|__builtin_amdgcn_" + _BUILTINS + rb")\s*\(|"
-    rb"\bwarpSize\b|\b__AMDGCN_WAVEFRONT_SIZE(?:__)?\b|"
+WAVE_FUNCTION = _WORDS.compile(
+    rb"\b(?:__(?&of_hip)|(?&builtin_amd)(?&builtins))\s*\(|"
+    rb"\b(?&warp_size)\b|\b(?&wavefront_size)(?:__)?\b|"
     # Moves of values from one half to the other, wave_shl to row_bcast31.
-    rb"\b__builtin_amdgcn_(?:mov|update)_dpp\s*\([^;]*?,\s*0x1(?:3[048cC]|4[23])\b|"
+    rb"\b(?&builtin_amd)(?&moves)\s*\([^;]*?,\s*0x1(?:3[048cC]|4[23])\b|"
     # These act on the whole wavefront by default, or on 64 lanes.
-    rb"\b" + _LIBRARIES + rb"\s*::\s*[Ww]arp(?:_?[A-Za-z]\w*)\s*<(?:[^;{}<>,]*|[^;{}<>]*,\s*64\s*)>"
+    rb"\b(?&libraries)\s*::\s*[Ww]arp(?:_?[A-Za-z]\w*)\s*<(?:[^;{}<>,]*|[^;{}<>]*,\s*64\s*)>"
 )
-_OF_PYTORCH = b"WARP_SHFL WARP_SHFL_UP WARP_SHFL_DOWN WARP_SHFL_XOR WARP_BALLOT C10_WARP_SIZE".split()
+_OF_PYTORCH = _WORDS["of_pytorch"].encode().split()
 _PYTORCH = one_of(b" ".join(_OF_PYTORCH).decode()).encode()
 #: PyTorch's functions for both compilers. CUB's namespace has some of the names, too.
-OF_PYTORCH = re.compile(
-    rb"\b(?<!\bcub::)(?:WARP_ANY|WARP_ALL|" + _PYTORCH + rb")\b|\bat::cuda::warp_size\b|"
-    rb"\bcuda_utils\s*::\s*(?:Warp|Block)Reduce\w*"
+OF_PYTORCH = _WORDS.compile(
+    rb"\b(?<!\b(?&cub)::)(?:(?&votes_of_pytorch)|" + _PYTORCH + rb")\b|\b(?&size_of_pytorch)\b|"
+    rb"\b(?&helpers)\s*::\s*(?&reducers)\w*"
 )
 _IN_BRACKETS = rb"\([^()]*(?:\([^()]*\)[^()]*)*\)"
 #: Lanes, threads or ranks, and their divisors.
-COUNTED = re.compile(
-    rb"(?:\bthreadIdx\s*\.\s*[xyz]|\b(?i:\w*(?:lane|thread|tid)\w*)(?:\s*\(\s*\))?|\bthread_rank\s*\(\s*\))\s*\)?\s*"
+COUNTED = _WORDS.compile(
+    rb"(?:\b(?&thread_index)\s*\.\s*[xyz]|\b(?i:\w*(?&counters)\w*)(?:\s*\(\s*\))?|\b(?&thread_rank)\s*\(\s*\))\s*\)?\s*"
     rb"(?:[%/](?!=)\s*(?P<size>[\w:]+\s*\(\s*\)|[\w:]+\b(?!\s*\()(?:\[\w+\])?|" + _IN_BRACKETS + rb")|"
     rb"&\s*(?P<mask>[\w:]+\b(?!\s*\()(?:\[\w+\])?|" + _IN_BRACKETS + rb")|"
     rb">>(?!=)\s*(?P<shift>[\w:]+\b(?!\s*\()))"
@@ -53,13 +52,13 @@ BY_VARIABLE = re.compile(
 _NAME = re.compile(rb"[A-Za-z_]\w*")
 _LESS_ONE = re.compile(rb"\(\s*(\w+)\s*-\s*1[uU]?\s*\)")
 #: Groups with a number of lanes.
-TILES = re.compile(
-    rb"\b(?:tiled_partition|thread_block_tile)\s*<\s*(?P<size>[\w:]+)\s*[,>]|"
-    rb"\btiled_partition\s*\((?:[^;(),]|\([^()]*\))*,\s*(?P<given>[\w:]+)\s*\)"
+TILES = _WORDS.compile(
+    rb"\b(?&tiles)\s*<\s*(?P<size>[\w:]+)\s*[,>]|"
+    rb"\b(?&tile)\s*\((?:[^;(),]|\([^()]*\))*,\s*(?P<given>[\w:]+)\s*\)"
 )
-_FOUND_GROUPS = re.compile(rb"\b" + PARTITION + rb"\s*[(<]|\bcoalesced_group\b")
+_FOUND_GROUPS = _WORDS.compile(rb"\b" + PARTITION + rb"\s*[(<]|\b(?&found_groups)\b")
 #: Before the port: `hipport::warp_size` replaces `warpSize` where that does not mean the wavefront's size.
-_WARP_SIZE = re.compile(rb"\bhipport::warp_size\b")
+_WARP_SIZE = _WORDS.compile(rb"\b(?&hipport)::(?&size_of_helpers)\b")
 
 
 class Mark(NamedTuple):
@@ -221,8 +220,8 @@ def _meeting(
             break
 
 
-_ON_DEVICE = re.compile(rb"\b__(?:device|global)__\b|\b\w*(?:DEVICE|GLOBAL|KERNEL)\w*\b|\b\w*(?i:device|inline)\w*\b")
-_ASKS_LANES = re.compile(rb"\bthreadIdx\b")
+_ON_DEVICE = _WORDS.compile(rb"\b(?&on_device)\b|\b\w*(?&device_macros)\w*\b|\b\w*(?i:(?&device_words))\w*\b")
+_ASKS_LANES = _WORDS.compile(rb"\b(?&thread_index)\b")
 
 
 def _on_device(definition: NamedDefinition) -> bool:
@@ -313,7 +312,7 @@ def is_thread(definition: NamedDefinition, offset: int) -> bool:
     name = word_before(code, offset)
     if not name or definition.function is None:
         return False
-    given = re.compile(rb"\b" + re.escape(name) + rb"\s*[={(]\s*[^;{}]*\bthreadIdx\s*\.")
+    given = _WORDS.compile(rb"\b" + re.escape(name) + rb"\s*[={(]\s*[^;{}]*\b(?&thread_index)\s*\.")
     return given.search(code, definition.span.start, offset) is not None
 
 
@@ -382,10 +381,10 @@ def _may_be_logical(source: Cpp) -> bool:
     return any(pattern.search(source.code) for pattern in (OF_32_LANES, COUNTED, BY_VARIABLE, TILES, _WARP_SIZE))
 
 
-_DEFINED = re.compile(rb"^[ \t]*#[ \t]*define[ \t]+(" + _PYTORCH + rb"|__\w+_sync|__activemask)\b", re.M)
+_DEFINED = _WORDS.compile(rb"^[ \t]*#[ \t]*define[ \t]+(" + _PYTORCH + rb"|__\w+(?&masked)|(?&active_mask))\b", re.M)
 
 
-_INTRINSICS = re.compile(rb"__\w+_sync|__activemask")
+_INTRINSICS = _WORDS.compile(rb"__\w+(?&masked)|(?&active_mask)")
 
 
 def own_names(files: Iterable[Cpp]) -> frozenset[bytes]:

@@ -11,18 +11,18 @@ from hipport.analysis.references import Mentions, NamedDefinition
 from hipport.core.edits import Span
 from hipport.program.project import Project
 from hipport.syntax.cpp import Cpp, within
-from hipport.syntax.cuda_names import ROW
+from hipport.syntax.cuda_names import NAMES, ROW
 from hipport.syntax.declarations import opened_before
 from hipport_passes.device.waves.marks import Mark, may_be_native, native_marks, own_names
 
 #: The first thread of a row, a bit for each of its threads, and a variable that is named as a lane.
-_INDEX = re.compile(rb"\bthreadIdx\s*\.\s*x\b")
+_INDEX = NAMES.compile(rb"\b(?&thread_index)\s*\.\s*x\b")
 _FIRST = rb"%(x)b\s*==\s*0\b|\b0\s*==\s*%(x)b|!\s*%(x)b|(?:<<|>>)\s*%(x)b"
-_AS_LANE = re.compile((_FIRST + rb"|\b(?i:\w*lane\w*)\s*=\s*%(x)b\s*(?=[;,)])") % {b"x": _INDEX.pattern})
+_AS_LANE = NAMES.compile((_FIRST + rb"|\b(?i:\w*(?&lane)\w*)\s*=\s*%(x)b\s*(?=[;,)])") % {b"x": _INDEX.pattern})
 # A variable that holds the index; one that is named as a lane was found already.
 _HELD = re.compile(rb"\b(?P<name>[A-Za-z_]\w*)\s*[=({]\s*" + _INDEX.pattern + rb"\s*[;,)}]")
 # Another variable may hold the row.
-_OTHER_ROW = re.compile(rb"\bthreadIdx\s*\.\s*[yz]\b|\b(?i:" + ROW + rb")\b")
+_OTHER_ROW = NAMES.compile(rb"\b(?&thread_index)\s*\.\s*[yz]\b|\b(?i:" + ROW + rb")\b")
 
 
 def taken_for_lanes(source: Cpp, project: Project) -> Iterator[tuple[Mark, Mark]]:

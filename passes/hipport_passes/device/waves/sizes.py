@@ -11,28 +11,31 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import NamedTuple
 
 from hipport.analysis.functions import functions
 from hipport.analysis.references import Mentions, NamedDefinition
 from hipport.core.edits import Edit, Span
 from hipport.core.finding import Certainty, Finding
-from hipport.core.tables import one_of
+from hipport.core.tables import Words
 from hipport.program.project import Component, Project
 from hipport.syntax import cuda_names
 from hipport.syntax.cpp import Cpp, within
+from hipport.syntax.cuda_names import NAMES
 from hipport_passes.device.waves.kinds import on_wavefronts, places_on_wavefronts
 
 #: CUDA's functions whose first argument is a mask.
 MASKED = re.compile(cuda_names.MASKED)
+_WORDS = Words.read(Path(__file__).with_suffix(".toml"), general=NAMES)
 #: CUB's classes of a warp, which `cub_thrust` gives 32 lanes.
-OF_WARPS = one_of("WarpReduce WarpScan WarpExchange WarpMergeSort WarpLoad WarpStore").encode()
-CUB = re.compile(rb"cub\s*::\s*(" + OF_WARPS + rb")\b")
-_INTRINSIC = re.compile(rb"\b(?:" + MASKED.pattern + rb")\b|\bhipport::\w+_sync\b|" + CUB.pattern)
-_NAMED = one_of("warpSize __AMDGCN_WAVEFRONT_SIZE __AMDGCN_WAVEFRONT_SIZE__ C10_WARP_SIZE").encode()
+OF_WARPS = _WORDS.composed(rb"(?&of_warps)")
+CUB = _WORDS.compile(rb"(?&cub)\s*::\s*(" + OF_WARPS + rb")\b")
+_INTRINSIC = _WORDS.compile(rb"\b(?:" + MASKED.pattern + rb")\b|\b(?&hipport)::\w+(?&masked)\b|" + CUB.pattern)
+_NAMED = _WORDS.composed(rb"(?&named)")
 _SIZE = re.compile(rb"(?:0x40|64|32)[uU]?|" + _NAMED)
-_VALUE = (
-    rb"(?P<value>(?:0x40|64|32)[uU]?|(?:::(?=warpSize))?" + _NAMED + rb")\b"
+_VALUE = _WORDS.composed(
+    rb"(?P<value>(?:0x40|64|32)[uU]?|(?:::(?=(?&warp_size)))?" + _NAMED + rb")\b"
     rb"(?!\s*[-+*/<>])(?![ \t]*\w)"
 )
 _SIZED = tuple(
@@ -42,12 +45,12 @@ _SIZED = tuple(
         # `\bconst` in a form that starts with a literal letter, which makes the search many times faster.
         rb"c(?<!\wc)onst(?:expr)?\b[\w\s:]*?\b(?P<name>\w+)\s*(?:=|\{)\s*",
         rb"e(?<!\we)num\b[^;{}()]*\{(?:[^{}]*,)?\s*(?P<name>\w+)\s*=\s*",
-        rb"u(?<!\wu)sing\s+(?P<name>\w+)\s*=\s*(?:std\s*::\s*)?integral_constant\s*<[^<>;,]*,\s*",
+        _WORDS.composed(rb"u(?<!\wu)sing\s+(?P<name>\w+)\s*=\s*(?:(?&std)\s*::\s*)?(?&constants)\s*<[^<>;,]*,\s*"),
         rb"\b(?P<name>\w+)\s*\(\s*(?:void)?\s*\)[\s\w]*\{\s*return\s+\(?\s*",
     )
 )
 #: The names of constants that are sizes of warps; other constants may be 64 for other reasons.
-_OF_A_WARP = re.compile(rb"(?i)warp|wave|lane")
+_OF_A_WARP = _WORDS.compile(rb"(?i)(?&of_lanes)")
 _TEMPLATE_OF = re.compile(rb"\b(\w+)\s*<(?!<)([^;(){}<>]*)>")
 _WORD = re.compile(rb"[A-Za-z_]\w*")
 
@@ -82,7 +85,7 @@ def sizes_of_wavefronts(source: Cpp) -> frozenset[bytes]:
 
 
 #: hipport's functions that act on 32 lanes with a mask.
-HELPERS = re.compile(rb"\bhipport::\w+_sync\b")
+HELPERS = _WORDS.compile(rb"\b(?&hipport)::\w+(?&masked)\b")
 
 
 def with_intrinsics(definition: NamedDefinition) -> bool:

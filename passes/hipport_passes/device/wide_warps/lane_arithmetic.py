@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING
 from hipport.analysis.uniform_values import WARP
 from hipport.analysis.value_propagation import span
 from hipport.core.edits import Span
+from hipport.syntax.cuda_names import NAMES
 from hipport_passes.device.wide_warps.masks import inner_nodes
 from hipport_passes.device.wide_warps.widening_notes import NATIVE, SIZE, Notes
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-_GRID = re.compile(rb"\b(?:blockIdx|gridDim)\.[xyz]\s*\Z|\A\s*(?:blockIdx|gridDim)\.[xyz]\b(?!\s*\*\s*blockDim)")
+_GRID = NAMES.compile(rb"\b(?&of_grid)\.[xyz]\s*\Z|\A\s*(?&of_grid)\.[xyz]\b(?!\s*\*\s*(?&block_size))")
 #: `blockDim.x / 32.f`
 _REAL = re.compile(rb"32\.0*([fF]?)")
 _TURNED = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "==": "==", "!=": "!="}

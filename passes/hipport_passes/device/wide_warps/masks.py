@@ -13,22 +13,22 @@ from hipport.analysis import constant_values
 from hipport.analysis.functions import Function, Variable, called_name
 from hipport.analysis.library_names import LibraryNames
 from hipport.analysis.value_propagation import Flow, Kind
-from hipport.core.tables import load
+from hipport.core.tables import Words, load
 from hipport.program.project import Project
 from hipport.syntax import cuda_names
 from hipport.syntax.cpp import Cpp
+from hipport.syntax.cuda_names import NAMES
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-_MADE = re.compile(rb"__ballot(?:_sync)?|__activemask|__" + cuda_names.MATCH + rb"_sync")
-SHUFFLE = re.compile(rb"__" + cuda_names.SHUFFLE + rb"(?:_sync)?")
+_WORDS = Words.read(Path(__file__).parent.with_name("device_words.toml"), general=NAMES)
+_MADE = _WORDS.compile(rb"(?&ballot)(?&masked)?|(?&active_mask)|__" + cuda_names.MATCH + rb"(?&masked)")
+SHUFFLE = _WORDS.compile(rb"__" + cuda_names.SHUFFLE + rb"(?&masked)?")
 _SHIFTED = re.compile(rb"[12][uU]?|-1|~0[uU]?|0[xX][fF]{8}[uU]?")
 _DEFINE = re.compile(rb"#[ \t]*define[ \t]+(\w+)")
 _PARAMETERS = re.compile(rb"\A\([^()]*\)")
-_WARPS = re.compile(
-    rb"\b__(?:shfl|ballot|any|all|uni|activemask|syncwarp|match_a|reduce_)\w*|\bhipport::(?!native\b)\w+"
-)
+_WARPS = _WORDS.compile(rb"\b__(?&functions_of_lanes)\w*|\b(?&hipport)::(?!(?&native)\b)\w+")
 
 
 @cache
@@ -159,8 +159,8 @@ class Masks(Flow):
             sign = node.child_by_field_name("operator")
             if left is None or right is None or sign is None or sign.type != "+":
                 return False
-            whole = re.compile(
-                rb"\(?(?:blockIdx|threadIdx)\.[xyz]\*blockDim\.x\)?|\(?blockDim\.x\*(?:blockIdx|threadIdx)\.[xyz]\)?"
+            whole = _WORDS.compile(
+                rb"\(?(?&indices)\.[xyz]\*(?&block_size)\.x\)?|\(?(?&block_size)\.x\*(?&indices)\.[xyz]\)?"
             )
             for one, other in ((left, right), (right, left)):
                 if whole.fullmatch(b"".join(function.text(one).split())) and self.is_thread(function, other, depth):

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from hipport.analysis.functions import Function
+from hipport.syntax.cuda_names import NAMES
 from hipport_passes.device.wide_warps.twins import OF_WAVE, whole
 from hipport_passes.device.wide_warps.widening_notes import NATIVE
 
@@ -15,7 +16,7 @@ _WORD = re.compile(rb"[A-Za-z_]\w*")
 _REPLACED = re.compile(
     rb"[A-Z][A-Z0-9_]*|k[A-Z]\w*|unsigned|int|long|auto|u?int\d+_t|static_cast|float|\w*(?:[wW]arp|WARP|[mM]ask|lanes)\w*"
 )
-_OF_HELPERS = re.compile(rb"hipport(?:::\w+)+|(?<!\w)__\w+")
+_OF_HELPERS = NAMES.compile(rb"(?&hipport)(?:::\w+)+|(?<!\w)__\w+")
 
 
 def lost(device: Iterable[Function], by_name: Mapping[bytes, Sequence[Function]]) -> Iterator[tuple[Function, str]]:

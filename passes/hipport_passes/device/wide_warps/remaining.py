@@ -9,28 +9,33 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hipport.analysis import constant_values
 from hipport.analysis.functions import Function, arguments, called_name
 from hipport.analysis.uniform_values import BLOCK, WARP
+from hipport.core.tables import Words
 from hipport.program.project import Project
 from hipport.syntax.cpp import Cpp
 from hipport.syntax.cuda import launches
+from hipport.syntax.cuda_names import NAMES
 from hipport_passes.device.wide_warps.masks import SHUFFLE, Masks, inner_nodes, returned
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-_THREAD = re.compile(rb"threadIdx\s*\.\s*[xyz]")
-_BLOCK = re.compile(rb"blockIdx\s*\.\s*[xyz]")
-_GRID = re.compile(rb"gridDim\.[xyz]")
-_MEMORY = re.compile(rb"atomic|__ld|tex[123]D|surf[123]D")
+_WORDS = Words.read(Path(__file__).parent.with_name("device_words.toml"), general=NAMES)
+_THREAD = _WORDS.compile(rb"(?&thread_index)\s*\.\s*[xyz]")
+_BLOCK = _WORDS.compile(rb"(?&block_index)\s*\.\s*[xyz]")
+_GRID = _WORDS.compile(rb"(?&grid_size)\.[xyz]")
+_MEMORY = _WORDS.compile(rb"(?&memory)|(?&textures)[123]D")
 _DIVIDED = re.compile(rb"/\s*\(?\s*(\w+)|>>\s*(5)\b")
 _WORD = re.compile(rb"[A-Za-z_]\w*|\d\w*")
 _REAL = re.compile(rb"(?:3[12]\.0*|0?\.03125)[fF]?")
-_SIZE = re.compile(rb"blockDim\.[xyz]")
-_THREADS = re.compile(rb"(?:threadIdx|blockDim)\.[xyz]")
+_WHOLE = _WORDS.compile(rb"(?:(?&dim3)\s*)?[({](.*)[)}]", re.S)
+_SIZE = _WORDS.compile(rb"(?&block_size)\.[xyz]")
+_THREADS = _WORDS.compile(rb"(?&of_threads)\.[xyz]")
 _WRAPPED = ("parenthesized_expression", "cast_expression", "unary_expression")
 
 
@@ -331,15 +336,17 @@ def _sizes(source: Cpp, text: bytes, before: int) -> list[bytes]:
     text = text.strip()
     if re.fullmatch(rb"[A-Za-z_]\w*", text):
         name = re.escape(text)
-        declared = re.compile(
-            rb"\b(?:dim3|auto|int|unsigned|size_t|u?int32_t|uint)\s+(?:[^;{}]*?,\s*)?" + name + rb"\s*([({=][^;]*);"
+        declared = _WORDS.compile(
+            rb"\b(?:(?&dim3)|auto|int|unsigned|(?&size_type)|u?int32_t|(?&uint))\s+(?:[^;{}]*?,\s*)?"
+            + name
+            + rb"\s*([({=][^;]*);"
         )
         set_again = re.compile(rb"(?<![\w.])" + name + rb"\s*(?:\.\s*[xyz]\s*)?[-+*/]?=(?!=)")
         found = declared.findall(source.code, 0, before)
         if not found or len(set_again.findall(source.code)) > (1 if found[-1].startswith(b"=") else 0):
             return [text]
         return _sizes(source, _divided(found[-1])[0].lstrip(b"= \t\r\n"), before)
-    whole = re.fullmatch(rb"(?:dim3\s*)?[({](.*)[)}]", text, re.S)
+    whole = _WHOLE.fullmatch(text)
     return _divided(whole[1]) if whole is not None and _closes(text) else [text]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hipport.analysis import constant_values
@@ -12,6 +13,8 @@ from hipport.analysis.functions import arguments, called_name
 from hipport.analysis.uniform_values import BLOCK, WARP
 from hipport.analysis.value_propagation import Declared, result_of, span
 from hipport.core.edits import Span
+from hipport.core.tables import Words
+from hipport.syntax.cuda_names import NAMES
 from hipport_passes.device.wide_warps.lane_arithmetic import Arithmetic
 from hipport_passes.device.wide_warps.masks import (
     SHUFFLE,
@@ -28,20 +31,26 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 _OF_MASKS = {b"__popc": b"popc", b"__ffs": b"ffs"}
+_WORDS = Words.read(Path(__file__).parent.with_name("device_words.toml"), general=NAMES)
 #: Code without a meaning on wavefronts of 64 lanes.
-_REFUSED = re.compile(
-    rb"\b(?P<asm>asm|__asm__)\b|\btiled_partition\s*\([^;]*?,\s*(?:32|\w*[A-Za-z]\w*)\s*\)|\bcoalesced_threads\b|\b(?:hip)?cub\s*::\s*Warp\w+|"
-    rb"\bWARP_(?:SHFL\w*|BALLOT|ANY|ALL)\b|\bhipport::(?!native\b)\w+|\b__fns\b|\b__brev\b|\bC10_WARP_SIZE\b"
+_REFUSED = _WORDS.compile(
+    rb"\b(?P<asm>(?&gnu_asm))\b|\b(?&tile)\s*\([^;]*?,\s*(?:32|\w*[A-Za-z]\w*)\s*\)|\b(?&gathered)\b"
+    rb"|\b(?&cubs)\s*::\s*(?&of_warps_in_cub)\w+|\b(?&macros_of_pytorch)\b|\b(?&hipport)::(?!(?&native)\b)\w+|\b(?&refused)\b"
 )
-_OF_WAVES = re.compile(rb"\bwarpSize\b|\bwave_size\b")
-_TILE = re.compile(rb"\b(?:tiled_partition|thread_block_tile)\s*<\s*([^<>;]+?)\s*(?:,[^<>;]*)?>")
+_OF_WAVES = _WORDS.compile(rb"\b(?&wave_sizes)\b")
+_TILE = _WORDS.compile(rb"\b(?&tiles)\s*<\s*([^<>;]+?)\s*(?:,[^<>;]*)?>")
 _NUMBER_OR_NAME = re.compile(rb"(?<![\w.])(?:[A-Za-z_]\w*|\d\w*)(?![\w.])")
 # So many levels of macros in macros are followed.
 _MACROS_DEEP = 4
 _BY_FIVE = re.compile(rb"(?:<<|>>)\s*5\b")
+_WARP_SIZE = _WORDS.compile(rb"(?<![\w.>:])(?&warp_size)\b")
+_LAST_BIT = _WORDS.compile(rb"31\s*-\s*(?&count_zeros)")
+_ONE_SHUFFLE = _WORDS.compile(rb"(?&one_shuffle)(?&masked)?")
+_INTEGERS = _WORDS.compile(rb"(?:unsigned|int|signed|(?&std)::|\s|u?int32_t|(?&uint))+")
 #: Indices of threads in other rows, unless they number all threads of a block.
-_ROWS = re.compile(
-    rb"(?<!blockDim\.x \* )(?<!blockDim\.x\*)\bthreadIdx\s*\.\s*[yz]\b(?!\s*\*\s*\(?blockDim\.x)(?!\s*\*\s*blockDim\.y)"
+_ROWS = _WORDS.compile(
+    rb"(?<!(?&block_size)\.x \* )(?<!(?&block_size)\.x\*)\b(?&thread_index)\s*\.\s*[yz]\b"
+    rb"(?!\s*\*\s*\(?(?&block_size)\.x)(?!\s*\*\s*(?&block_size)\.y)"
 )
 
 
@@ -67,7 +76,7 @@ class Widening(Arithmetic):
             for node in nodes:
                 if (step := steps.get(node.type)) is not None:
                     step(node)
-        for match in re.finditer(rb"(?<![\w.>:])warpSize\b", function.text(function.body)):
+        for match in _WARP_SIZE.finditer(function.text(function.body)):
             start = function.body.start_byte + match.start()
             if start not in self.settled and function.locals.named(b"warpSize", start) is None:
                 self.edit(Span(start, start + 8), SIZE)
@@ -115,7 +124,7 @@ class Widening(Arithmetic):
         if name == b"__clz" and given and self.flow.carries(self.function, given[0]):
             outer = node.parent
             left = outer.child_by_field_name("left") if outer is not None else None
-            if outer is not None and left is not None and re.match(rb"31\s*-\s*__clz", self.function.text(outer)):
+            if outer is not None and left is not None and _LAST_BIT.match(self.function.text(outer)):
                 self.settled.add(left.start_byte)
                 self.edit(Span(outer.start_byte, callee.end_byte), NATIVE + b"last_lane")
                 return
@@ -146,7 +155,7 @@ class Widening(Arithmetic):
         """Widen the arguments of a shuffle after its mask: value, lane or distance, width."""
         if len(given) > 1:
             number = self.flow.number(self.function, given[1])
-            by = not re.fullmatch(rb"__shfl(?:_sync)?", name)
+            by = not _ONE_SHUFFLE.fullmatch(name)
             if number == 31 and not by:
                 self.settle(given[1], SIZE + b" - 1")
             elif by and number is not None and number >= 16:
@@ -236,7 +245,7 @@ class Widening(Arithmetic):
                 continue
             given = arguments(call)[called.endswith(b"_sync") :]
             if len(given) > 1 and name.search(self.function.text(given[1])):
-                yield re.fullmatch(rb"__shfl(?:_sync)?", called) is None, given
+                yield _ONE_SHUFFLE.fullmatch(called) is None, given
 
     # -- variables and assignments
 
@@ -441,7 +450,7 @@ class Widening(Arithmetic):
         outer = declared.type.parent
         others = outer.children_by_field_name("declarator") if outer is not None else []
         alone = len(others) <= 1 or declared.source is not self.function.source or all(map(self.is_mask, others))
-        if bits == 32 and alone and re.fullmatch(rb"(?:unsigned|int|signed|std::|\s|u?int32_t|uint)+", text):
+        if bits == 32 and alone and _INTEGERS.fullmatch(text):
             self.done.edit(declared.source, span(declared.type), NATIVE + b"lane_mask")
         else:
             line = declared.source.position(declared.type.start_byte)[0]

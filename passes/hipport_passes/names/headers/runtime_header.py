@@ -3,26 +3,24 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path, PurePath
 
-from hipport.core.tables import load, one_of
+from hipport.core.tables import Words
 from hipport.program.project import Project
 from hipport.syntax.cpp import Cpp, within
 from hipport.syntax.cpp_text import Include
 from hipport_passes.names.headers.header_tables import lookup, table
 from hipport_passes.names.headers.include_lines import is_own
 
+_WORDS = Words.read(Path(__file__).parent.with_suffix(".own.toml"))
 # Code that needs the runtime header: launches, built-in variables, vector types and functions, the runtime's functions.
-NEEDS_RUNTIME = re.compile(
-    rb"<<<|\b(?:"
-    + one_of(load(Path(__file__).parent.with_suffix(".own.toml"))["words"]["runtime"]).encode()
-    + rb"|(?:CUDA|HIP)_[RC]_\d\w+|atomic[A-Z]\w+|__\w+_r[nzud]"
-    rb"|(?:make_)?(?:u?(?:char|short|int|long|longlong)|float|double)[1-4]|(?:cuda|hip)[A-Z]\w+|cu[A-Z]\w+)\b"
+NEEDS_RUNTIME = _WORDS.compile(
+    rb"<<<|\b(?:(?&runtime)|(?&types)_[RC]_\d\w+|(?&atomics)[A-Z]\w+|__\w+_r[nzud]"
+    rb"|(?&makes)?(?:u?(?:char|short|int|long|(?&long_long))|float|double)[1-4]|(?&platforms)[A-Z]\w+|cu[A-Z]\w+)\b"
 )
 
 # Options that make nvcc compile C++ as CUDA, in makefiles, CMake and scripts.
-_AS_CUDA = re.compile(rb"(?<![\w-])--?x[ =]cu\b|\bLANGUAGE\s+CUDA\b")
+_AS_CUDA = _WORDS.compile(rb"(?<![\w-])--?x[ =]cu\b|\b(?&language)\s+(?&cuda)\b")
 
 
 def brings_runtime(source: Cpp, include: Include, project: Project) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from hipport.core.edits import Edit, Span
+from hipport.syntax.build_names import NAMES
 from hipport.syntax.python import Misplaced, children
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 _NAMES = ("pick_device", "choose_device", "gpu_or_cpu", "hipport_device")
 _LAST = "_hipport_pick_device"
 #: A possible call of it, with the name that an earlier run has chosen.
+_TORCH = NAMES.compile(r"(?&torch)\b")
 CALLED = re.compile(rb"\b(?:%b)\(" % "|".join((*_NAMES, _LAST)).encode())
 _HELPER = re.compile(rb"^def (\w+)\(index=None\):\r?\n[ \t]+\"\"\"Return \"cuda\",", re.MULTILINE)
 _HELPER_END = re.compile(
@@ -110,7 +112,7 @@ class Chooser:
             for each in line.body
             if isinstance(each, cst.Import)
             for alias in each.names
-            if re.match(r"torch\b", self.script.code(alias.name)) and alias.asname is None
+            if _TORCH.match(self.script.code(alias.name)) and alias.asname is None
         ]
 
     def _end(self, statement: cst.BaseSmallStatement) -> int:

@@ -7,18 +7,20 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hipport.core.tables import load, one_of
+from hipport.core.tables import Words
+from hipport.syntax.build_names import NAMES
 
 if TYPE_CHECKING:
     import libcst as cst
 
     from hipport_passes.build_files.build_scripts.script import Script
 
-_WORDS: dict[str, str] = load(Path(__file__).parent.with_name("device_strings.toml"))["words"]
+_WORDS = Words.read(Path(__file__).parent.with_name("device_strings.toml"), general=NAMES)
 # A condition about the device.
-_DECIDES = re.compile(rf"{one_of(_WORDS['decides'])}|\bcpu|\b{one_of(_WORDS['decides_alone'])}\b", re.IGNORECASE)
+_DECIDES = _WORDS.compile(r"(?&decides)|\b(?&cpu)|\b(?&decides_alone)\b", re.IGNORECASE)
 # A decorator of tests that need a GPU.
-_FOR_GPUS = re.compile(rf"(?=.*(?:cuda|gpu))(?=.*{one_of(_WORDS['skips'])})", re.IGNORECASE | re.DOTALL)
+_FOR_GPUS = _WORDS.compile(r"(?=.*(?:(?&cuda)|(?&gpu)))(?=.*(?&skips))", re.IGNORECASE | re.DOTALL)
+_CUDA_DEVICE = _WORDS.compile(r"(?:(?&torch)\.(?&device)\()?[\"'](?&cuda)(?::\d+)?[\"']\)?")
 
 
 class Decisions:
@@ -75,7 +77,7 @@ class Decisions:
                 operator, (cst.Equal, cst.NotEqual)
             ) and "device" in self.script.code(left):
                 code = self.script.code(right)
-                if re.fullmatch(r"(?:torch\.device\()?[\"']cuda(?::\d+)?[\"']\)?", code):
+                if _CUDA_DEVICE.fullmatch(code):
                     return isinstance(operator, cst.NotEqual)
         return None
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from hipport.core.edits import Edit, Span
 from hipport.core.finding import Certainty, Finding
 from hipport.core.tables import load
+from hipport.syntax.build_names import NAMES
 from hipport.syntax.python import Python
 
 if TYPE_CHECKING:
@@ -166,8 +167,11 @@ def _bracketed(node: cst.CSTNode) -> bool:
     return bool(getattr(node, "lpar", ()))
 
 
+_IMPORTS_TORCH = NAMES.compile(rb"^import (?&torch)\b(?![. ]+as)", re.MULTILINE)
+
+
 def _has_torch(script: Script) -> bool:
-    return re.search(rb"^import torch\b(?![. ]+as)", script.source.text, re.MULTILINE) is not None
+    return _IMPORTS_TORCH.search(script.source.text) is not None
 
 
 def _tried(script: Script, node: cst.CSTNode) -> bool:

@@ -6,22 +6,22 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
+from hipport.core.tables import Words
+from hipport.syntax.build_names import NAMES
 from hipport.syntax.python import Python, syntax_tree
 
-_OWN_CUDA = re.compile(rb"\bdef[ \t]+cuda[ \t]*\(")
+_WORDS = Words.read(Path(__file__).parent.with_name("device_strings.toml"), general=NAMES)
+_OWN_CUDA = _WORDS.compile(rb"\bdef[ \t]+(?&cuda)[ \t]*\(")
 # Once PyTorch was asked for GPUs, it is too late for both.
-_VISIBLE = re.compile(
-    rb"^([ \t]*)(?:\w+\.)?(?:environ(?:\[|\.(?:update|setdefault)\()|putenv\()"
-    rb"[^\r\n]*(?:CUDA|HIP|ROCR)_VISIBLE_DEVICES",
-    re.MULTILINE,
+_VISIBLE = _WORDS.compile(rb"^([ \t]*)(?:\w+\.)?(?&sets)[^\r\n]*(?&chooses_gpus)", re.MULTILINE)
+_IMPORTS_TORCH = _WORDS.compile(rb"^[ \t]*(?&imports)[ \t]+(?&torch)\b", re.MULTILINE)
+_FORKS = _WORDS.compile(
+    rb"\b(?&forks)\b|[\"'](?&fork)[\"']|\b(?&pools)\b|\b(?&process_modules)\.(?&processes)\b"
+    rb"|\bfrom (?&process_module) import [^\r\n]*\b(?&processes)\b"
 )
-_IMPORTS_TORCH = re.compile(rb"^[ \t]*(?:import|from)[ \t]+torch\b", re.MULTILINE)
-_FORKS = re.compile(
-    rb"\bos\.fork\b|[\"']fork[\"']|\bProcessPoolExecutor\b|\b(?:multiprocessing|mp)\.(?:Process|Pool)\b"
-    rb"|\bfrom (?:torch\.)?multiprocessing import [^\r\n]*\b(?:Process|Pool)\b"
-)
-_SPAWNS = re.compile(rb"[\"'](?:spawn|forkserver)[\"']")
+_SPAWNS = _WORDS.compile(rb"[\"'](?&spawns)[\"']")
 
 
 def imports_torch(source: Python) -> bool:

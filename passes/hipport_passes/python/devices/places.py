@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hipport.core.tables import load, one_of
+from hipport.core.tables import Words, one_of
+from hipport.syntax.build_names import NAMES
 from hipport.syntax.python import Python
 from hipport_passes.python.devices.files import signatures
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
     from hipport_passes.build_files.build_scripts.script import Script
 
-_WORDS: dict[str, str] = load(Path(__file__).parent.with_name("device_strings.toml"))["words"]
+_WORDS = Words.read(Path(__file__).parent.with_name("device_strings.toml"), general=NAMES)
 _NAMED = re.compile(rf"(?:\w*_)?{one_of(_WORDS['named'])}", re.IGNORECASE)
 # Calls whose first argument is a device.
 _FIRST = frozenset(_WORDS["places"].split())

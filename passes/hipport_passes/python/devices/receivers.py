@@ -22,12 +22,13 @@ from hipport_passes.build_files.build_scripts.script import Script, full_name
 from hipport_passes.python.device_strings import LIBRARIES, SHOWS, WORDS
 
 #: PyTorch's functions whose first argument is a device.
-_FIRST = re.compile(rf"torch\.{one_of(WORDS['first'])}")
+_FIRST = WORDS.compile(r"(?&torch)\.(?&first)")
 _LOADS = frozenset(WORDS["loads"].split())
 _KEYWORDS = frozenset(("device", "map_location", "device_type"))
 #: Keywords of libraries for a device that they pass to PyTorch.
 _HANDED_ON = frozenset(("device", "device_map"))
-_PARALLEL = re.compile(r"(?:.*\.)?(?:Distributed)?DataParallel|DDP")
+_PARALLEL = WORDS.compile(r"(?:.*\.)?(?&parallel)|(?&parallel_alone)")
+_PLACING = WORDS.compile(rb"\b(?&placing_packages)\b")
 #: Names of objects with a program's options.
 _OPTIONS = re.compile(rf"_*{one_of(WORDS['options'])}", re.IGNORECASE)
 _BEGINS = re.compile(r"%s|\{0?\}")
@@ -423,7 +424,7 @@ def _handed_on(script: Script, argument: cst.Arg) -> bool:
     if not isinstance(call, cst.Call) or argument.keyword is None or argument.keyword.value not in _HANDED_ON:
         return False
     if argument.keyword.value == "device_map":
-        return re.search(rb"\b(?:transformers|diffusers|accelerate)\b", script.source.text) is not None
+        return _PLACING.search(script.source.text) is not None
     root: cst.BaseExpression = call.func
     while isinstance(root, cst.Attribute):
         root = root.value

@@ -14,12 +14,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import NamedTuple
 
 import libcst as cst
 
 from hipport.core.edits import Edit, Span
 from hipport.core.finding import Certainty, Finding
+from hipport.core.tables import Words
 from hipport_passes.python.runtime.program import PythonProgram
 
 
@@ -106,7 +108,8 @@ _XFORMERS: Mapping[str, _Function] = {
 }
 _FUNCTIONS = {"flash_attn": _FLASH, "xformers": _XFORMERS}
 #: Masks of xformers that are not tensors.
-_BIASES = re.compile(rb"AttentionBias|LowerTriangular|BlockDiagonal|\bfmha\b")
+_WORDS = Words.read(Path(__file__).parents[1] / "python_gates.toml")
+_BIASES = _WORDS.compile(rb"(?&biases)|\b(?&bias_module)\b")
 #: The replacements of the functions, by the path of the import.
 _PATHS = ("flash_attn", "flash_attn.flash_attn_interface", "xformers.ops")
 

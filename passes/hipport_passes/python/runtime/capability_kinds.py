@@ -5,11 +5,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 import libcst as cst
 
-from hipport.core.tables import one_of
+from hipport.core.tables import Words
 from hipport_passes.python.runtime import elsewhere
 from hipport_passes.python.runtime.capability_values import (
     KINDS,
@@ -24,8 +25,9 @@ from hipport_passes.python.runtime.origins import EACH, origins
 from hipport_passes.python.runtime.program import PythonProgram
 
 # Makes a version of "9.0", which is compared part by part.
-_RELEASES = ("Version", "LooseVersion", "StrictVersion", "version.parse", "parse_version", "parse")
-_RELEASE = re.compile(rf"(?:\w+\.)*{one_of(_RELEASES)}")
+_WORDS = Words.read(Path(__file__).with_name("capability_reader.toml"))
+_ARCHITECTURE = _WORDS.compile(r"(?&archs)_?$")
+_RELEASE = _WORDS.compile(r"(?:\w+\.)*(?&releases)")
 
 
 class Elsewhere(NamedTuple):
@@ -329,7 +331,7 @@ class CapabilityKinds:
         before = ""
         for piece in pieces:
             if piece in ("minor", *KINDS):
-                if re.search(r"(?:sm|compute)_?$", before):
+                if _ARCHITECTURE.search(before):
                     return True
                 piece = "?"
             before += piece

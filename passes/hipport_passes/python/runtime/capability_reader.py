@@ -9,7 +9,8 @@ from pathlib import Path
 
 import libcst as cst
 
-from hipport.core.tables import load, one_of
+from hipport.core.tables import Words, one_of
+from hipport.syntax.build_names import NAMES
 from hipport_passes.python.runtime.capability_kinds import CapabilityKinds, Elsewhere
 from hipport_passes.python.runtime.capability_results import EVERY, Results, Working, same
 from hipport_passes.python.runtime.capability_values import (
@@ -36,9 +37,9 @@ _NVIDIA: tuple[tuple[Capability, str], ...] = (
 )
 
 #: Names with a meaning where a capability is passed on or tested.
-WORDS = load(Path(__file__).with_suffix(".toml"))["words"]
+WORDS = Words.read(Path(__file__).with_suffix(".toml"), general=NAMES)
 #: Usual names of a capability, or of a number or text made from one.
-_CAPABILITY = re.compile(rf"(?i)_*(?:get_)?(?:\w+_)?{one_of(WORDS['capabilities'])}(?:_{one_of(WORDS['forms'])})?")
+_CAPABILITY = WORDS.compile(r"(?i)_*(?&returns)?(?:\w+_)?(?&capabilities)(?:_(?&forms))?")
 _OF_HOPPER = re.compile(r"\((?:9|1[0-2]), \d\)|(?:9|1[0-2])\d0?|(?:9|1[0-2])(?:\.\d)?")
 _NAMED_SM = re.compile(rf"{one_of(WORDS['archs'])}_?(?:9|1[0-2])\d[af]?")
 # Sources of a number that is not a GPU's.

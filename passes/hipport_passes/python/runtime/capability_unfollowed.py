@@ -16,9 +16,7 @@ from hipport_passes.python.runtime.capability_traces import Traces
 from hipport_passes.python.runtime.capability_values import constant
 from hipport_passes.python.runtime.program import PythonProgram, finding
 
-_HOPPER = re.compile(
-    rf"(?i)(?:{one_of(WORDS['archs'])}_?)?(?:9|1[0-2])\.?\d?0?[af]?(?:\+ptx)?|{one_of(WORDS['generations'])}"
-)
+_HOPPER = WORDS.compile(r"(?i)(?:(?&archs)_?)?(?:9|1[0-2])\.?\d?0?[af]?(?&with_ptx)?|(?&generations)")
 #: Functions of packages, whose code is not read, that say by a number whether a GPU has a capability.
 _HAS = re.compile(one_of(WORDS["tells"]))
 # Code that compares with Hopper or later: `>= 9`, `== (9, 0)`, `in (90, 100)`.

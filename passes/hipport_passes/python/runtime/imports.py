@@ -10,17 +10,18 @@ from pathlib import Path
 import libcst as cst
 
 from hipport.core.finding import Finding
-from hipport.core.tables import load, one_of
+from hipport.core.tables import Words, one_of
+from hipport.syntax.build_names import NAMES
 from hipport.syntax.holes import HOLE
 from hipport_passes.python.runtime.attention import expressed
 from hipport_passes.python.runtime.program import PythonProgram, finding
 
-_WORDS: dict[str, str] = load(Path(__file__).with_suffix(".toml"))["words"]
-_LIBRARY = re.compile(r"(?:.*/)?(?:lib)?([A-Za-z-]+?)(?:64_\d+)?(?:\.so(?:\.\d+)*|\.dll|_static\.a)?")
+_WORDS = Words.read(Path(__file__).with_suffix(".toml"), general=NAMES)
+_LIBRARY = _WORDS.compile(r"(?:.*/)?(?&lib)?([A-Za-z-]+?)(?:64_\d+)?(?:\.so(?:\.\d+)*|(?&windows)|(?&static))?")
 #: A condition that selects one of several back ends.
 _CHOICE = re.compile(r"==[ \t]*[\"']")
 #: A condition that tests whether something is available.
-_OPTIONAL = re.compile(rf"(?i){one_of(_WORDS['optional'], '[a-z0-9_]+')}|\bTYPE_CHECKING\b")
+_OPTIONAL = _WORDS.compile(rf"(?i){one_of(_WORDS['optional'], '[a-z0-9_]+')}|\b(?&for_checkers)\b")
 
 
 def imports(program: PythonProgram, modules: Mapping[str, str]) -> Iterator[Finding]:

@@ -3,14 +3,14 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 from collections.abc import Iterator
+from pathlib import Path
 
 import libcst as cst
 
 from hipport.core.finding import Finding
-from hipport.core.tables import one_of
+from hipport.core.tables import Words
 from hipport.program.project import Project
 from hipport.syntax.notebook import Notebook
 from hipport.syntax.shell import Shell
@@ -20,8 +20,10 @@ from hipport_passes.python.runtime.probes import RUNS
 from hipport_passes.python.runtime.program import PythonProgram, finding
 
 # `get_ipython().run_line_magic("pip", "install …")`, and its form in exports of older notebooks.
-_MAGICS = ("run_line_magic", "run_cell_magic", "magic")
-_MAGIC = re.compile(rf"(?:get_ipython\(\)|\w*ip(?:ython)?)\.({one_of(_MAGICS)})")
+_WORDS = Words.read(Path(__file__).with_suffix(".toml"))
+_MAGIC = _WORDS.compile(r"(?:(?&shell)\(\)|\w*(?&shell_names))\.((?&magics))")
+_NOX = _WORDS.compile(rb"(?m)^(?:import|from) (?&session_runner)\b")
+_SESSION = _WORDS.compile(r"\w+\.((?&of_conda))?(?&session_installs)")
 
 
 def installs(program: PythonProgram, project: Project) -> Iterator[Finding]:
@@ -30,11 +32,11 @@ def installs(program: PythonProgram, project: Project) -> Iterator[Finding]:
     notebook = project.by_path.get(program.source.path)
     given = notebook.commands.source.text if isinstance(notebook, Notebook) else b""
     # nox sessions install by methods.
-    nox = re.search(rb"(?m)^(?:import|from) nox\b", program.source.text) is not None
+    nox = _NOX.search(program.source.text) is not None
     for node in program.nodes:
         if not isinstance(node, cst.Call) or not node.args:
             continue
-        of_nox = re.fullmatch(r"\w+\.(conda_)?install", program.code(node.func)) if nox else None
+        of_nox = _SESSION.fullmatch(program.code(node.func)) if nox else None
         if of_nox:
             words = [arg.value for arg in node.args if arg.keyword is None and not arg.star]
             command = " ".join(["conda" if of_nox[1] else "pip", "install", *(_word(program, each) for each in words)])

@@ -7,15 +7,15 @@ that the class or its `__init__` sets, an element of a tuple, a list or a dictio
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_left
 from collections.abc import Iterator
 from functools import cached_property
+from pathlib import Path
 from typing import NamedTuple
 
 import libcst as cst
 
-from hipport.core.tables import one_of
+from hipport.core.tables import Words
 from hipport.program.script_names import Binding
 from hipport.syntax.python import Python
 from hipport_passes.python.runtime.program import PythonProgram
@@ -30,9 +30,9 @@ ValueOrigin = tuple[cst.BaseExpression, Part]
 _DEEPEST = 8
 # A function with more calls, or a name with more values, may have any argument or value.
 _MOST = 64
-_ENUM = re.compile(r"(?:^|\.)\w*(?:Enum|Flag)$")
-_RECORDS = ("dataclass", "define", "attrs", "s", "NamedTuple", "BaseModel")
-_DATA = re.compile(rf"\b{one_of(_RECORDS)}\b")
+_WORDS = Words.read(Path(__file__).with_name("capability_reader.toml"))
+_ENUM = _WORDS.compile(r"(?:^|\.)\w*(?&enumerations)$")
+_DATA = _WORDS.compile(r"\b(?&data)\b")
 
 
 class _Bound(NamedTuple):

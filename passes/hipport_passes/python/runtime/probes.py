@@ -11,24 +11,27 @@ import libcst as cst
 
 from hipport.core.edits import Edit
 from hipport.core.finding import Finding
-from hipport.core.tables import load, one_of
+from hipport.core.tables import Words, one_of
+from hipport.syntax.build_names import NAMES
 from hipport.syntax.holes import HOLE
 from hipport_passes.build_files import nvidia_tools
 from hipport_passes.python.python_gates import PRODUCT
 from hipport_passes.python.runtime.origins import origins as origins_of
 from hipport_passes.python.runtime.program import PythonProgram, finding
 
-_NVIDIA_SMI = re.compile(r"(?:.*[/\\\s;&|(])?nvidia-smi(?:\.exe)?(?:\s.*|\s*[;&|)].*)?", re.DOTALL)
-_WORDS: dict[str, str] = load(Path(__file__).with_suffix(".toml"))["words"]
+_WORDS = Words.read(Path(__file__).with_suffix(".toml"), general=NAMES)
+_NVIDIA_SMI = _WORDS.compile(r"(?:.*[/\\\s;&|(])?(?&nvidia_smi)(?:\.exe)?(?:\s.*|\s*[;&|)].*)?", re.DOTALL)
 #: Functions that run a command.
 RUNS = re.compile(rf"(?i)(?:^|[._]){one_of(_WORDS['runs'])}$")
-_LOOKS = re.compile(r"(?:^|[._])(?:which|find_executable)$")
+_LOOKS = _WORDS.compile(r"(?:^|[._])(?&looks)$")
 # The nodes between an expression and its statement.
 _WITHIN = (cst.BaseExpression, cst.Arg, cst.Index, cst.SubscriptElement, cst.Element)
 # An architecture of NVIDIA's by its number, in a string of its own: a piece of `sm_80`.
 _NUMBERED = re.compile(r"[\"'](?:[5-9]\d|1[0-2]\d)[af]?[\"']")
 _ERRORS = r"\w*OSError|FileNotFoundError|CalledProcessError|SubprocessError|IOError"
-_AMD = re.compile(rf"(?i){one_of(_WORDS['gpus_of_amd'])}|\bmi[123]\d\d|\bamd\b".encode())
+_ATTENTION = _WORDS.compile(r"\b([A-Z]+(?&attentions)|(?&attentions_alone))\b")
+_ARCHITECTURE = _WORDS.compile(r"(?&architectures)")
+_AMD = _WORDS.compile(rb"(?i)(?&gpus_of_amd)|\bmi[123]\d\d|\b(?&amd)\b")
 _PATHS = tuple(_WORDS["paths"].split())
 
 
@@ -251,7 +254,7 @@ def arch_lists(program: PythonProgram) -> Iterator[Finding]:
         match above:
             case cst.Assign(targets=[cst.AssignTarget(cst.Name(name))]):
                 code += " ".join(program.code(program.parent[program.parent[use]]) for use in program.named(name))
-        if re.search(r"[\"'](?:sm|compute)?_", code) or re.search(r"sm_|compute_", code):
+        if re.search(r"[\"'](?:sm|compute)?_", code) or _ARCHITECTURE.search(code):
             message = "on ROCm these are gfx names such as gfx942, and none begins with sm_"
             yield finding(program, call, "arch_list", message)
         elif _NUMBERED.search(code):
@@ -297,7 +300,7 @@ def switches(program: PythonProgram) -> Iterator[Finding]:
                 and argument.keyword.value == "enable_math"
                 and program.code(argument.value) == "False"
             ]
-            chosen = set(re.findall(r"\b([A-Z]+_ATTENTION|MATH)\b", program.code(call)))
+            chosen = set(_ATTENTION.findall(program.code(call)))
             if chosen == {"CUDNN_ATTENTION"}:
                 yield finding(program, call, "sdp_kernel", "ROCm has no cuDNN; choose another back end too")
             elif off:

@@ -5,20 +5,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 
 import libcst as cst
 
 from hipport.core.edits import Edit, Span
 from hipport.core.finding import Certainty, Finding
-from hipport.core.tables import one_of
+from hipport.core.tables import Words
 from hipport.program.script_names import key_of
 from hipport.syntax.python import Python
 from hipport_passes.build_files.build_scripts.script import Script
 
-_NVIDIA = re.compile(r"(?i)_*(?:is|on|has)_*(?:on_)?nvidia(?:_*(?:gpu|device|platform|backend))?")
-_PROPERTIES = ("property", "cached_property")
-_PROPERTY = re.compile(rf"(?:^|\.){one_of(_PROPERTIES)}$")
-_ANY_ERROR = re.compile(r"\b(?:Base)?Exception\b")
+_WORDS = Words.read(Path(__file__).with_suffix(".toml"))
+_NVIDIA = _WORDS.compile(r"(?i)_*(?&asks)_*(?&on)?(?&nvidia)(?:_*(?&platforms))?")
+_PROPERTY = _WORDS.compile(r"(?:^|\.)(?&properties)$")
+_ANY_ERROR = _WORDS.compile(r"\b(?&all_errors)\b")
+_EXPECTS = _WORDS.compile(r"\b(?&expects)\(")
 
 
 class PythonProgram(Script):
@@ -168,7 +170,7 @@ class PythonProgram(Script):
             elif isinstance(above, cst.With) and child is above.body:
                 for item in above.items:
                     code = self.code(item.item)
-                    if re.search(r"\bsuppress\(|\braises\(", code) and (wanted.search(code) or _ANY_ERROR.search(code)):
+                    if _EXPECTS.search(code) and (wanted.search(code) or _ANY_ERROR.search(code)):
                         return True
         function = self.function(node)
         places = self._uses(function) if function is not None and depth < 4 else []

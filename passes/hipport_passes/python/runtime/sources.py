@@ -10,14 +10,15 @@ from pathlib import Path
 import libcst as cst
 
 from hipport.core.finding import Finding
-from hipport.core.tables import load, one_of
+from hipport.core.tables import Words
+from hipport.syntax.build_names import NAMES
 from hipport_passes.python.runtime.program import PythonProgram, finding
 
-_WORDS: dict[str, str] = load(Path(__file__).with_suffix(".toml"))["words"]
+_WORDS = Words.read(Path(__file__).with_suffix(".toml"), general=NAMES)
 #: Code that PyTorch's hipify does not change, and that differs with 64 lanes, or does not work, on AMD's GPUs.
-_WANTS_PORTING = re.compile(
-    rf"\b__{one_of(_WORDS['collectives'])}_sync\b|\b{one_of(_WORDS['of_warps'])}\b|\b{one_of(_WORDS['names'])}\b"
-    rf"|\bcuda::{one_of(_WORDS['of_cuda'])}|\basm\b[ \t]*(?:volatile|\()|<<[ \t]+<|>[ \t]+>>|0xffffffff\b",
+_WANTS_PORTING = _WORDS.compile(
+    r"\b__(?&collectives)_sync\b|\b(?&of_warps)\b|\b(?&names)\b"
+    r"|\b(?&cuda)::(?&of_cuda)|\basm\b[ \t]*(?:volatile|\()|<<[ \t]+<|>[ \t]+>>|0xffffffff\b",
     re.IGNORECASE,
 )
 

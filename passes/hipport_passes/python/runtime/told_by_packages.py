@@ -20,7 +20,7 @@ from hipport_passes.python.runtime.program import PythonProgram, finding
 
 _GPU = rf"(?:sm_?(?:9|1[0-2])\d[af]?|{one_of(WORDS['generations'])})"
 _ASKS = re.compile(rf"(?i)_*{one_of(WORDS['asking'])}_(?:\w+_)?{_GPU}(?:_\w+)?")
-_VALUE = re.compile(r"(?i)sm(?:9|1[0-2])\dorlater|is_sm_?(?:9|1[0-2])\d")
+_VALUE = WORDS.compile(r"(?i)sm(?:9|1[0-2])\d(?&or_later)|(?&asks_architecture)_?(?:9|1[0-2])\d")
 
 
 def told(program: PythonProgram, own: Callable[[str], bool]) -> Iterator[Finding]:

@@ -11,7 +11,8 @@ import libcst as cst
 
 from hipport.core.edits import Edit, Span
 from hipport.core.finding import Finding
-from hipport.core.tables import load, one_of
+from hipport.core.tables import Words, one_of
+from hipport.syntax.build_names import NAMES
 from hipport_passes.python.runtime.origins import origins
 from hipport_passes.python.runtime.program import PythonProgram, finding
 
@@ -21,16 +22,16 @@ ASSUMED = "12.8"
 #: The replacement of nvcc's output on ROCm, for build scripts that ask for its release.
 NVCC_SAID = f"Cuda compilation tools, release {ASSUMED}, V{ASSUMED}.0"
 
-_WORDS: dict[str, str] = load(Path(__file__).with_suffix(".toml"))["words"]
+_WORDS = Words.read(Path(__file__).with_suffix(".toml"), general=NAMES)
 _ERRORS = "AttributeError|TypeError|ValueError"
 #: Functions that fail for None.
-_TAKES_A_VERSION = re.compile(rf"(?i)(?:^|[._]){one_of(_WORDS['converts'])}$|version(?!s)\w*$|_ver\w*$")
+_TAKES_A_VERSION = _WORDS.compile(r"(?i)(?:^|[._])(?&converts)$|(?&version)(?!s)\w*$|(?&version_in_short)\w*$")
 #: Functions that print their arguments.
 _SHOWS = re.compile(rf"(?i){one_of(_WORDS['shows'])}|{one_of(_WORDS['shows_at_the_end'])}$")
-_WHEEL = re.compile(rf"(?i)\bwhl\b|{one_of(_WORDS['wheels'])}|cu(?:da)?[-_]?[\"'{{]")
-_RUNS_NVCC = re.compile(rf"\b{one_of(_WORDS['runs'])}\b|nvidia-smi|bare_metal")
-_TORCH_VERSION = re.compile(rf"_?{one_of(_WORDS['torch'])}\.version")
-_ASKS_HIP = re.compile(r"(?i)\bhip\b|rocm")
+_WHEEL = _WORDS.compile(r"(?i)\b(?&wheel_suffixes)\b|(?&wheels)|cu(?:da)?[-_]?[\"'{]")
+_RUNS_NVCC = _WORDS.compile(r"\b(?&runs)\b|(?&nvidia_smi)|(?&said_by_nvcc)")
+_TORCH_VERSION = _WORDS.compile(r"_?(?&torch)\.(?&version)")
+_ASKS_HIP = _WORDS.compile(r"(?i)\b(?&hip)\b|(?&rocm)")
 
 
 def versions(program: PythonProgram) -> Iterator[Finding]:
