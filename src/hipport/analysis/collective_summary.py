@@ -168,7 +168,7 @@ class Reach:
         self.collectives = collectives
         self.found: dict[CallPlace, Meeting] = {}
         #: The transitive callers of collectives, and those of them that may be called elsewhere, by name.
-        found = transitive_callers(self.files, self.kernels, _matched(self.files, collectives.names))
+        found = transitive_callers(self.files, self.kernels.functions, _matched(self.files, collectives.names))
         self.units = found.units
         self.transitive_callers = found.named
         self.classes = found.classes

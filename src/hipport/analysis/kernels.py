@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from functools import partial
 from itertools import product
 from operator import itemgetter
@@ -44,8 +45,8 @@ from hipport.analysis.functions import (
 from hipport.analysis.macros import Macro, Mentioning, calls, defined, expanded, loops
 from hipport.analysis.outer_names import given_by_builds
 from hipport.analysis.prototypes import prototypes
+from hipport.analysis.transitive_callers import transitive_callers
 from hipport.analysis.uniform_values import BLOCK, VARYING, WARP, Affine, Numbering, Value
-from hipport.analysis.word_index import Holders
 from hipport.core.edits import Span
 from hipport.core.facts import Facts
 from hipport.program.project import Component, Project
@@ -121,8 +122,7 @@ class _Known:
         self.assumed: dict[Function, dict[tuple[Numbering, int], None]] = {}
         self.one_warp: dict[tuple[Function, int], bool] = {}
         self.in_one_row: dict[Function, Node] = {}
-        self.reaches: dict[tuple[Function, re.Pattern[bytes]], bool] = {}
-        self.transitive_callers: dict[re.Pattern[bytes], frozenset[bytes]] = {}
+        self.reaching: dict[re.Pattern[bytes], tuple[frozenset[bytes], AbstractSet[object]]] = {}
 
 
 class Kernels(Facts):
@@ -246,49 +246,21 @@ class Kernels(Facts):
                 yield caller, node
 
     def reaches(self, function: Function, pattern: re.Pattern[bytes]) -> bool:
-        """Whether the function calls a name that `pattern` matches as a whole, directly or through others."""
-        transitive_callers = self.transitive_callers(function.source, pattern)
-        if function.name not in transitive_callers:
-            return False
-        known = self._known(function.source).reaches
-        key = (function, pattern)
-        if key not in known:
-            known[key] = False  # the result for a recursive call
-            known[key] = any(True for _ in function.calls(pattern)) or any(
-                self.reaches(other, pattern)
-                for name in {call.name for call in function.calls(transitive_callers)}
-                for other in self.definitions(function.source, name)
-            )
-        return known[key]
+        """Whether the function may call a name that `pattern` matches as a whole, directly or through others."""
+        return function in self._reaching(function.source, pattern)[1]
 
     def transitive_callers(self, source: Cpp, pattern: re.Pattern[bytes]) -> frozenset[bytes]:
-        """Return the names of all functions that may reach a name that `pattern` matches as a whole.
+        """Return the names of all functions, macros and classes that may reach a name that `pattern` matches."""
+        return self._reaching(source, pattern)[0]
 
-        Only files that contain such names are parsed.
-        """
-        component = self._project.component(source)
-        known = component.fact(_Known).transitive_callers
+    def _reaching(self, source: Cpp, pattern: re.Pattern[bytes]) -> tuple[frozenset[bytes], AbstractSet[object]]:
+        """The names of the transitive callers, and these themselves."""
+        known = self._known(source).reaching
         if pattern not in known:
-            files = [other for other in component if isinstance(other, Cpp)]
-            wanted: set[bytes] = set().union(*(other.matched(pattern) for other in files))
-            found: set[bytes] = set()
-            holders = Holders(files)
-            #: For each file that was asked: by name, the names of the functions that call it.
-            calling: dict[PurePath, dict[bytes, set[bytes]]] = {}
-            while wanted:
-                transitive_callers = set()
-                for other in holders.of(wanted):
-                    if other.path not in calling:
-                        by_name = calling[other.path] = {}
-                        for function in self.functions(other):
-                            for name in function.called:
-                                by_name.setdefault(name, set()).add(function.name)
-                    by_name = calling[other.path]
-                    for name in wanted & by_name.keys():
-                        transitive_callers |= by_name[name]
-                wanted = transitive_callers - found
-                found |= transitive_callers
-            known[pattern] = frozenset(found)
+            files = self.files(source)
+            names: frozenset[bytes] = frozenset().union(*(each.matched(pattern) for each in files))
+            found = transitive_callers(files, self.functions, names)
+            known[pattern] = frozenset(found.named), frozenset(found.units)
         return known[pattern]
 
     def uniformity(self, function: Function, node: Node, *, shown: bool = False) -> int:
