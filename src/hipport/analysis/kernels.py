@@ -19,7 +19,6 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import partial
-from itertools import product
 from operator import itemgetter
 from pathlib import PurePath
 from typing import TYPE_CHECKING, TypeVar
@@ -27,7 +26,6 @@ from typing import TYPE_CHECKING, TypeVar
 from hipport.analysis import group_types, template_arguments
 from hipport.analysis.block_shapes import BlockShape, shapes
 from hipport.analysis.built_ins import LAYERS, OTHER_DIMENSIONS, RANK, WARP_SIZES
-from hipport.analysis.constant_values import WORKED_OUT
 from hipport.analysis.device_program import Proofs
 from hipport.analysis.functions import (
     DEFINE,
@@ -71,7 +69,6 @@ _PARAMETERS = re.compile(rb"(?:\s|\\)*(?:<[^;{}]*>(?:\s|\\)*)?\(")
 _GOES_ON = frozenset(
     (b"{", b",", b")", b":", b".", b"-", b"=", b"(", b">", b"<", b"&", b"|", b"*", b"?", b"+", b"/", b"]")
 )
-_MOST_NUMBERS = 64
 _WORD = re.compile(rb"[A-Za-z_]\w*")
 _NAMED = re.compile(rb"(?:::)?\s*(?:[A-Za-z_]\w*\s*::\s*)*([A-Za-z_]\w*)")
 _NUMBER = re.compile(rb"\(*\s*(0[xX][0-9a-fA-F]+|\d+)[uUlL]*\s*\)*")
@@ -390,41 +387,15 @@ class Kernels(Facts):
         """Return the values that a template parameter of the function may have; empty if one is unknown."""
         return template_arguments.given(self._project.component(function.source), function, name) or frozenset()
 
-    def numbers(self, function: Function, node: Node, depth: int = 4) -> frozenset[int]:
-        """Return the values that `node` may have, also for computed values and template parameters.
-
-        Empty if one is unknown.
-        """
-        while node.type == "parenthesized_expression" and len(node.named_children) == 1:
-            node = node.named_children[0]
+    def numbers(self, function: Function, node: Node) -> frozenset[int]:
+        """Return the numbers that the expression `node` may be, in all seen calls; empty if one is unknown."""
         one = self.constant(function, node)
         if one is not None:
             return frozenset((one,))
-        if not depth:
-            return frozenset()
-        if node.type == "binary_expression":
-            left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
-            work = WORKED_OUT.get(operator_of(node, function.source.code).encode())
-            if left is None or right is None or work is None:
-                return frozenset()
-            first, second = self.numbers(function, left, depth - 1), self.numbers(function, right, depth - 1)
-            try:
-                found = frozenset(work(a, b) for a, b in product(first, second))
-            except ZeroDivisionError:
-                return frozenset()
-            return found if len(found) <= _MOST_NUMBERS and min(found, default=0) >= 0 else frozenset()
-        if node.type != "identifier":
-            return frozenset()
-        name = function.text(node)
-        variable = function.locals.named(name, node.start_byte)
-        if variable is None:
-            if name not in function.template_parameters:
-                return frozenset()
-            return template_arguments.given(self._project.component(function.source), function, name) or frozenset()
-        given = function.locals.given.get(variable, ())
-        if len(given) == 1 and given[0].declares and len(given[0].values) == 1:
-            return self.numbers(function, given[0].values[0], depth - 1)
-        return frozenset()
+        proofs = self.proofs(function.source)
+        proofs.run(function)
+        value = proofs.told(function.source.path, (node.start_byte, node.end_byte), "")
+        return frozenset() if value is None else frozenset(value.numbers if value.number is None else (value.number,))
 
     def numbering(self, function: Function, node: Node) -> Affine | None:
         """Return how `node` numbers threads, from 0 in each block or in the grid; None if it does not."""
