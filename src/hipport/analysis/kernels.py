@@ -309,7 +309,7 @@ class Kernels(Facts):
         agree.
         """
         assumed = self._known(source).assumed
-        of = [] if function is None else [each for each in self._with_callers(function) if each in assumed]
+        of = [] if function is None else [each for each in self.with_callers(function) if each in assumed]
         every = [each for some in (of or assumed) for each in assumed[some]]
         if not every:
             return ""
@@ -323,12 +323,14 @@ class Kernels(Facts):
         """The functions that call a function, also in macros."""
         return {caller: None for caller, _ in self.called_at(function)}
 
-    def _with_callers(self, function: Function) -> Iterable[Function]:
+    def with_callers(self, function: Function) -> Iterable[Function]:
+        """Return the function, and all that may call it, directly or through others, up to kernels."""
         found = {function: None}
         waiting = [function]
         while waiting:
-            callers = self._calling(waiting.pop())
-            waiting += [each for each in callers if each not in found]
+            each = waiting.pop()
+            callers = {} if each.kernel else self._calling(each)
+            waiting += [caller for caller in callers if caller not in found]
             found |= callers
         return found
 
@@ -491,23 +493,7 @@ class Kernels(Facts):
         sizes |= {block.y for block in blocks or () if affine.axis is not Numbering.ROWS}
         if sizes and None not in sizes:
             return sizes == {1}
-        return not shown and not self._counts_otherwise(function, affine.axis)
-
-    def _counts_otherwise(self, function: Function, numbering: Numbering, depth: int = 4) -> bool:
-        """Whether the function, or a caller of it up to `depth` calls away, uses other numbers of threads.
-
-        These are threadIdx.y and .z, and ranks in groups of lanes: several threads of a block have the same.
-        """
-        if function.mentions(LAYERS if numbering is Numbering.ROWS else OTHER_DIMENSIONS):
-            return True
-        if function.mentions(RANK):
-            known = function.source.fact(group_types.sizes)
-            code = function.source.code
-            ranks = RANK.finditer(code, function.body.start_byte, function.body.end_byte)
-            if any(match[1] not in known or known[match[1]] for match in ranks):
-                return True
-        callers = self._calling(function) if depth else {}
-        return any(self._counts_otherwise(caller, numbering, depth - 1) for caller in callers)
+        return not shown and not any(_counts_otherwise(each, affine.axis) for each in self.with_callers(function))
 
     def _one_warp(self, function: Function, node: Node, taken: bool) -> bool:
         node = bare(node)
@@ -553,6 +539,20 @@ class Kernels(Facts):
             other = known.get(not shown)
             known[shown] = Proofs(self, source, shown, other.program if other is not None else None)
         return known[shown]
+
+
+def _counts_otherwise(function: Function, numbering: Numbering) -> bool:
+    """Whether the function uses other numbers of threads.
+
+    These are threadIdx.y and .z, and ranks in groups of lanes: several threads of a block have the same.
+    """
+    if function.mentions(LAYERS if numbering is Numbering.ROWS else OTHER_DIMENSIONS):
+        return True
+    if not function.mentions(RANK):
+        return False
+    known = function.source.fact(group_types.sizes)
+    ranks = RANK.finditer(function.source.code, function.body.start_byte, function.body.end_byte)
+    return any(match[1] not in known or known[match[1]] for match in ranks)
 
 
 def _may_have_elements(source: Cpp, name: bytes) -> bool:
