@@ -18,11 +18,12 @@ from itertools import accumulate, chain
 from pathlib import PurePath
 
 from hipport.analysis.functions import Function
-from hipport.analysis.implicit_calls import aliases, class_of, defaults, members, operator_uses, operators
+from hipport.analysis.implicit_calls import aliases, class_of, defaults, makes_object, members, operator_uses, operators
 from hipport.analysis.word_index import Holders
 from hipport.syntax.cpp import Cpp
 
 _DEFINE = re.compile(rb"[ \t]*define[ \t]+(\w+)(?:\(([^()]*)\))?")
+_WORD = re.compile(rb"\w+")
 _LAST = re.compile(rb"(?<!\w)([A-Za-z_]\w*)\s*(?:<[^;<>]*(?:<[^;<>]*>[^;<>]*)*>)?\s*\Z")
 
 
@@ -70,7 +71,7 @@ def transitive_callers(
         sought, wanted = wanted, set()
         used, found_operators = operators(found_operators), []
         for file in files if used else holders.of(sought):
-            places = holders.places(file, sought)
+            places = [each for each in holders.places(file, sought) if _may_use(file, each, found.classes)]
             if not places and not used:
                 continue
             units = units_of.get(file.path)
@@ -98,6 +99,12 @@ def transitive_callers(
                     found.named.setdefault(name, []).append(unit)
                     wanted.add(name)
     return found
+
+
+def _may_use(file: Cpp, place: int, classes: AbstractSet[bytes]) -> bool:
+    """Whether the name at a place may be a use: a class is used only where an object is made."""
+    word = _WORD.match(file.code, place) if classes else None
+    return word is None or word[0] not in classes or makes_object(file, word.end())
 
 
 class _Units:
