@@ -18,7 +18,9 @@ from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from hipport.analysis.functions import function_at
 from hipport.analysis.library_names import LibraryNames
+from hipport.analysis.template_arguments import texts
 from hipport.core.edits import Edit, Span
 from hipport.core.finding import Certainty, Finding
 from hipport.core.tables import load
@@ -154,19 +156,42 @@ def _pointee(source: Cpp, call: Span, argument: Span, halves: bool) -> str:
     if base is None:
         return ""
     start, parameters = _function(source, call.start)
+    found = _declared_type(source, start, base[1], call.start)
+    if found.encode() in parameters:
+        return "__half" if halves else ""
+    return found
+
+
+def _declared_type(source: Cpp, start: int, name: bytes, before: int) -> str:
+    """Return the type that a name has in the function from `start` on, by its last declaration before a place."""
     found = ""
-    for match in _declarations(source, start, base[1]):
-        if match.end("next") > call.start:
+    for match in _declarations(source, start, name):
+        if match.end("next") > before:
             break
         if match["type"] in (b"return", b"else", b"case", b"typename", b"in"):
             continue
         found = _type(match["type"])
         if found == "auto":
-            cast = _CAST.search(code[match.start("rest") : min(match.end("rest"), call.start)])
+            cast = _CAST.search(source.code[match.start("rest") : min(match.end("rest"), before)])
             found = _type(cast[1] or cast[2]) if cast else ""
-    if found.encode() in parameters:
-        return "__half" if halves else ""
     return found
+
+
+def _may_be_float(source: Cpp, project: Project, call: Span, argument: Span) -> bool:
+    """Say whether an argument points to a type of a template that is a float in one use, or whose uses are not seen."""
+    text = source.code[argument.start : argument.end]
+    cast, base = _CAST.match(text), _BASE.fullmatch(text)
+    if cast is None and base is None:
+        return False
+    start, parameters = _function(source, call.start)
+    name = _type(cast[1] or cast[2]) if cast else _declared_type(source, start, base[1] if base else b"", call.start)
+    function = function_at(source, call.start)
+    if name.encode() not in parameters or function is None:
+        return False
+    found = texts(project.component(source), function, name.encode(), deduced=True)
+    given = [each.code[span.start : span.end].strip() for each, span in found]
+    integers = {name.encode() for name in load(_TABLE)["shared"]["integers"].split()}
+    return not given or not all(each and set(_WORD.findall(each)) <= integers for each in given)
 
 
 def _declarations(source: Cpp, start: int, name: bytes) -> Sequence[re.Match[bytes]]:
@@ -492,6 +517,8 @@ def _adds_floats(source: Cpp, project: Project, call: re.Match[bytes]) -> bool:
     lost = rows["lost"].split()
     span = Span(call.start(), call.start() + len(call[1]))
     kind = _pointee(source, span, arguments[0], halves=False)
+    if not kind and _may_be_float(source, project, span, arguments[0]):
+        return True
     kind = kind or _by_member(source, project, span, arguments, lost, kind)
     # Of a variable of the file, what is added shows it.
     value = source.code[arguments[1].start : arguments[1].end] if len(arguments) > 1 else b""

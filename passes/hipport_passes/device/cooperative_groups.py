@@ -27,6 +27,7 @@ from hipport.analysis.collective_summary import Collectives
 from hipport.analysis.convergence import meetings
 from hipport.analysis.group_types import COLLECTIVE, FOUND_OUT, called
 from hipport.analysis.kernels import Kernels
+from hipport.analysis.wave_sizes import WaveSizes
 from hipport.core.edits import Edit, Span
 from hipport.core.finding import Certainty, Finding
 from hipport.core.proof import Ground, Kept, Scope, missing
@@ -37,6 +38,7 @@ from hipport.program.project import Project
 from hipport.syntax.cpp import Cpp, within
 from hipport.syntax.declarations import member_or_qualified
 from hipport_passes.device.warp_intrinsics import assumption
+from hipport_passes.device.waves.marks import TILES
 
 _HEADERS = frozenset(f"cooperative_groups{part}.h" for part in ("", "/reduce", "/scan", "/memcpy_async"))
 _RUNTIME = ("cuda_runtime", "cuda.h", "hip/hip_runtime.h", "torch/", "ATen/", "c10/cuda/")
@@ -87,6 +89,8 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         # Already ported, by hipport or a person: parts that AMD lacks still need work.
         if facts & {(b"", b"hip"), (b"", b"hipport")}:
             yield from _absent(source)
+        if (b"", b"hipport") in facts:
+            yield from _wide_on_amd(source, project)
         if (b"", b"hip") in facts and (b"", b"hipport") not in facts:
             yield from _left_apart(source, project)
         return
@@ -99,6 +103,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
             yield from _ordered(source)
         yield from _left_apart(source, project)
         return
+    yield from _wide_on_amd(source, project)
     namespaces = _namespaces(source)
     includes = [
         include
@@ -235,7 +240,11 @@ def _absent(source: Cpp) -> Iterator[Finding]:
     advice: dict[str, str] = load(Path(__file__).with_suffix(".toml"))["absent"]
     uses = [(span, name.decode()) for span, name in source.names(_beyond().absent)]
     if b"tiled_partition" in source.words:
-        uses += [(Span(*match.span()), f"a tile of {match[1].decode()} lanes") for match in _WIDE.finditer(source.code)]
+        uses += [
+            (Span(*match.span()), f"a tile of {match[1].decode()} lanes")
+            for match in _WIDE.finditer(source.code)
+            if not (source.begun_as_hip and match[1] == b"64")  # HIP has these where a wavefront has 64 lanes.
+        ]
     lines: set[int] = set()
     for span, what in sorted(uses):
         line = source.position(span.start)[0]
@@ -243,6 +252,31 @@ def _absent(source: Cpp) -> Iterator[Finding]:
             lines.add(line)
             message = f"{what}: {advice.get(what, advice['block_tile_memory'])}"
             yield Finding(span, "absent", message, certainty=Certainty.MANUAL)
+
+
+def _wide_on_amd(source: Cpp, project: Project) -> Iterator[Finding]:
+    """Report tiles that have more than 32 lanes in code for AMD alone: hipport's groups have no such tiles.
+
+    The number may be a constant that differs between the compilers.
+    """
+    if source.words.isdisjoint((b"tiled_partition", b"thread_block_tile")):
+        return
+    lines: set[int] = set()
+    for match in TILES.finditer(source.code):
+        start = match.start()
+        if within(start, source.cuda_only) or (_WIDE.match(source.code, start) and not source.ported(start)):
+            continue  # It is reported already.
+        said = match["size"] or match["given"]
+        wide = (each.wave64 for each in project.component(source).fact(WaveSizes).of(source, said, start))
+        most = max((each for each in wide if each is not None), default=0)
+        line = source.position(start)[0]
+        if most > LANES and line not in lines:
+            lines.add(line)
+            message = (
+                f"a tile of {most} lanes on AMD: the program needs hipport's groups, whose tiles have at most 32 "
+                "lanes; count by 32 lanes there, too, or use HIP's own functions of the wavefront"
+            )
+            yield Finding(Span(*match.span()), "absent", message, certainty=Certainty.MANUAL)
 
 
 def _needed(facts: frozenset[tuple[bytes, bytes]]) -> bool:

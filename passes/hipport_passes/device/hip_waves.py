@@ -20,13 +20,14 @@ from collections.abc import Iterator
 
 from hipport.analysis.constant_values import value_in
 from hipport.analysis.functions import function_at, functions
+from hipport.analysis.wave_sizes import WaveSizes
 from hipport.core.edits import Span
 from hipport.core.finding import Certainty, Finding
 from hipport.engine.pipeline import Pass
 from hipport.program.project import Component, Project
 from hipport.syntax.cpp import Cpp, within
 from hipport.syntax.cuda_names import ON_DEVICE, SHUFFLE
-from hipport_passes.device.waves.marks import COUNTED, WAVE_FUNCTION, any_gpu, counted, own_names
+from hipport_passes.device.waves.marks import COUNTED, TILES, WAVE_FUNCTION, any_gpu, counted, own_names
 from hipport_passes.device.waves.sizes import named_as_warp, sized
 
 _REMOVED = re.compile(rb"\b__AMDGCN_WAVEFRONT_SIZE(?:__)?\b")
@@ -76,6 +77,11 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
                 certainty=Certainty.MANUAL,
             )
     component = project.component(source)
+    for span in _tiles(source, component):
+        said = b" ".join(source.code[span.start : span.end].split()).decode("utf-8", "replace")
+        message = f"`{said}` has 64 lanes, but the targets include {_OTHERS}: use tiles of 32 lanes, or of warpSize"
+        yield Finding(span, "fixed", message, certainty=Certainty.MANUAL)
+        break
     for function in functions(source) if WAVE_FUNCTION.search(source.code) else ():
         start, end = function.body.start_byte, function.body.end_byte
         if not any(_for_amd(source, each.start()) for each in WAVE_FUNCTION.finditer(source.code, start, end)):
@@ -111,6 +117,21 @@ def _by_64(source: Cpp, component: Component, start: int, end: int) -> Iterator[
         yield Span(*match.span())
     for match in _LAST.finditer(code, start, end):
         if value_in(component, match["last"]) == 63:
+            yield Span(*match.span())
+
+
+def _tiles(source: Cpp, component: Component) -> Iterator[Span]:
+    """Yield the tiles of 64 lanes; hipport's groups have none, and `cooperative_groups` reports them."""
+    if source.words.isdisjoint((b"tiled_partition", b"thread_block_tile")):
+        return
+    if any(isinstance(each, Cpp) and b"hipport::cooperative_groups" in each.code for each in component):
+        return
+    for match in TILES.finditer(source.code):
+        said = match["size"] or match["given"]
+        if named_as_warp(said):
+            continue  # The constant itself is reported.
+        sizes = component.fact(WaveSizes).of(source, said, match.start())
+        if any(size.wave32 == 64 for size in sizes) and any_gpu(source, match.start()):
             yield Span(*match.span())
 
 

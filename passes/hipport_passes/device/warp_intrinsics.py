@@ -134,7 +134,9 @@ def _proof(source: Cpp, project: Project, span: Span, name: bytes, apart: Meetin
     if apart is not None:
         return (grounds.parted(kernels, source, span.start, apart, LANES, _TOGETHER),)
     if source.directive(span.start) is None and _in_no_function(source, project, span):
-        reason, at = "the parser found no function around it", grounds.place(source, span.start)
+        lost = "the parser found no function around it"
+        reason = lost if source.errors else "hipport does not know that the code around it is device code"
+        at = grounds.place(source, span.start)
         return (Ground(_TOGETHER, Scope.WARP, reason, *at, proven=False),)
     return (*_of_mask(source, project, span, name), *grounds.at_place(kernels, source, span, LANES))
 
@@ -163,8 +165,8 @@ def _of_mask(source: Cpp, project: Project, span: Span, name: bytes) -> Iterator
 
 
 def _in_no_function(source: Cpp, project: Project, span: Span) -> bool:
-    """Return whether, after a syntax error, the place is in no function, so that its conditions are unknown."""
-    return bool(source.errors) and not any(
+    """Return whether the place is in no device function that hipport sees, so that its conditions are unknown."""
+    return not any(
         function.node.start_byte <= span.start < function.node.end_byte
         for function in Kernels.of(project).functions(source)
     )

@@ -19,10 +19,10 @@ from hipport.syntax.cpp import Cpp
 
 _MARK = re.compile(rb"// hipport wrote (\w+) out at its uses\b")
 _TYPE = re.compile(rb"(?:[busf](?:8|16|32|64)|f16x2|[su]16x2|bf16(?:x2)?|pred)")
-_OWN_TYPE = re.compile(rb"(?<![\w.#])(%b)(?!\w|[ \t]*[,)])" % _TYPE.pattern)
+_OWN_TYPE = re.compile(rb"(?<![\w.#])(%b)(?!\w|\s*[,)])" % _TYPE.pattern)
 _PORTED = re.compile(rb"hipport/ptx\.h|hipport::ptx::")
 _BEFORE = re.compile(rb"(\w+|[*&>])\s*\Z")
-_USE = re.compile(rb"(?<![\w.:>#])([A-Za-z_]\w*)[ \t]*\(([^()]*)\)")
+_USE = re.compile(rb"(?<![\w.:>#])([A-Za-z_]\w*)\s*\(([^()]*)\)")
 _DEFINES = re.compile(rb"#[ \t]*(?:define|undef)[ \t]+(\w+)")
 
 

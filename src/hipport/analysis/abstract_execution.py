@@ -32,6 +32,7 @@ from hipport.analysis.abstract_memory import (
 )
 from hipport.analysis.abstract_program import Callee, CallResult, Frame, Program, Site, Start
 from hipport.analysis.built_ins import BY_THREAD, LANES, WARP_SIZES
+from hipport.analysis.call_renaming import Renaming
 from hipport.analysis.device_ir import DeviceIR, Instruction, Span
 from hipport.analysis.lowering_state import is_wide
 from hipport.analysis.memory_access import changing
@@ -163,35 +164,50 @@ class AbstractExecution:
         cells = {each: cells[each] for each in reached}
         alone = start.closure is None and all(key[0] == depth for key in reached)
         alone = alone and not any(slot.value.targets for key in reached for slot in cells[key].values())
+        # A value without targets is the same at every depth of calls.
+        how = (start.control.level, start.closure, len(start.arguments), start.blocks.shapes)
+        renaming = None
+        if not alone and start.closure is None and self.escaped.isdisjoint(reached):
+            renaming = Renaming(cells, depth, self.frames)
+            if not renaming.possible:
+                renaming = None
         memory = frozenset(
             (number if alone else (of, number), path, slot.value, () if alone else slot.given)
             for of, number in reached
             for path, slot in cells[of, number].items()
         )
-        # A value without targets is the same at every depth of calls.
-        how = (start.control.level, start.closure, len(start.arguments), start.blocks.shapes)
-        known = (id(ir), None if alone else depth, memory, how)
-        found = self._known.get(known)
-        if found is not None:
-            outcome, assumed = found
-            # Another kernel that reaches it makes the same assumptions about its own blocks.
-            for each in assumed:
-                assert start.blocks.assume is not None
-                start.blocks.assume(*each)
-        else:
-            self._runs[id(ir)] = self._runs.get(id(ir), 0) + 1
-            if self._runs[id(ir)] > _MOST_RUNS or id(ir) in self.endless:
-                return self._nothing_known(start, Reason(f"{ir.name} is called with too many different values"))
-            self.frames.append(Frame(ir, callee.path, start.blocks, start.closure, len(start.arguments)))
-            mark = len(self._assumed)
-            try:
-                outcome = _Activation(self, cells, start.control).run()
-            finally:
-                self.frames.pop()
-            self.ran.add(id(ir))
-            self._keep.append(ir)
-            self._known[known] = outcome, tuple(dict.fromkeys(self._assumed[mark:]))
-            self._order.append(known)
+        keys: list[object] = [(id(ir), None if alone else depth, memory, how)]
+        if renaming is not None:
+            keys.append((id(ir), renaming.input, how))
+        for known in keys:
+            found = self._known.get(known)
+            if found is not None:
+                outcome, assumed = found
+                # Another kernel that reaches it makes the same assumptions about its own blocks.
+                for each in assumed:
+                    assert start.blocks.assume is not None
+                    start.blocks.assume(*each)
+                if renaming is not None and known is keys[-1]:
+                    outcome = renaming.restored(outcome)
+                return outcome._replace(cells=updated(start.cells, outcome.cells))
+        self._runs[id(ir)] = self._runs.get(id(ir), 0) + 1
+        if self._runs[id(ir)] > _MOST_RUNS or id(ir) in self.endless:
+            return self._nothing_known(start, Reason(f"{ir.name} is called with too many different values"))
+        self.frames.append(Frame(ir, callee.path, start.blocks, start.closure, len(start.arguments)))
+        mark, escaped = len(self._assumed), len(self.escaped)
+        try:
+            outcome = _Activation(self, cells, start.control).run()
+        finally:
+            self.frames.pop()
+        self.ran.add(id(ir))
+        self._keep.append(ir)
+        assumed = tuple(dict.fromkeys(self._assumed[mark:]))
+        # Variables that escaped have not escaped for another call.
+        shared = renaming.renamed(outcome) if renaming is not None and escaped == len(self.escaped) else None
+        for known, made in zip(keys, (outcome, shared), strict=False):
+            if made is not None:
+                self._known[known] = made, assumed
+                self._order.append(known)
         return outcome._replace(cells=updated(start.cells, outcome.cells))
 
     def _parameters(self, ir: DeviceIR, start: Start) -> Cells:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from hipport.analysis import constant_values
+from hipport.analysis import build_defaults, constant_values
 from hipport.analysis.built_ins import LAUNCHES, LOOKS_AT_KERNELS, SHAPE
 from hipport.analysis.functions import Function, function_at
 from hipport.core.edits import Span
@@ -100,7 +100,7 @@ def _shape(source: Cpp, project: Project, text: bytes, at: int, depth: int = 4) 
     text = text.strip()
     if not depth or not text:
         return None
-    number = constant_values.value(source, project, text)
+    number = build_defaults.value(source, project, text)
     if number is not None:
         return BlockShape(number)
     whole = _LIST.fullmatch(text)
@@ -108,7 +108,7 @@ def _shape(source: Cpp, project: Project, text: bytes, at: int, depth: int = 4) 
         parts = _at_commas(whole[1])
         if len(parts) == 1:
             return _shape(source, project, parts[0], at, depth - 1) if parts[0] else BlockShape()
-        return BlockShape(*(constant_values.value(source, project, part) for part in parts[:3]))
+        return BlockShape(*(build_defaults.value(source, project, part) for part in parts[:3]))
     name = _NAME.fullmatch(text)
     if name is not None:
         return _of_name(source, project, name[1], at, depth)

@@ -16,7 +16,7 @@ from itertools import chain, islice, permutations, product
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
-from hipport.analysis import constant_values
+from hipport.analysis import build_defaults
 from hipport.analysis.divergence import Side, sides_of
 from hipport.analysis.exclusive_conditions import WORD, conditions_of, squeezed, with_arguments
 from hipport.analysis.functions import Function, arguments, called_name, nodes
@@ -647,7 +647,7 @@ class Reach:
             if mask.type != "identifier" or len(once) != 1 or len(once[0].values) != 1:
                 return _ALL_LANES
             return self._mask(function, once[0].values[0])
-        number = constant_values.value(function.source, self._project, function.text(mask))
+        number = build_defaults.value(function.source, self._project, function.text(mask))
         return _ALL_LANES if number is None else number & _ALL_LANES
 
     def _find_named(self, function: Function, mask: Node, depth: int) -> LaneNaming:

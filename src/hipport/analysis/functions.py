@@ -200,7 +200,7 @@ class Function(Facts):
     @cached_property
     def packed(self) -> bool:
         """Whether the last parameter is a pack, which takes all remaining arguments."""
-        behind = self.node.start_byte + len(self.head) + len(self.name)
+        behind = self.source.code.find(self.name, self.node.start_byte)
         return _PACK.search(self.source.code, behind, self.body.start_byte) is not None
 
     def takes(self, count: int) -> bool:

@@ -450,9 +450,7 @@ def at_place(kernels: Kernels, source: Cpp, span: Span, size: int) -> tuple[Grou
         other = function_at(source, span.start)
         named = _called(other) if other is not None else "the code around it"
         claim = f"threads that run {named} together reach it together"
-        return (
-            Ground(claim, Scope.GROUP, f"{named} is not known to be device code, and no device code calls it", *where),
-        )
+        return (Ground(claim, Scope.GROUP, f"{named} is not known to be device code", *where, proven=False),)
     node = function.body.descendant_for_byte_range(span.start, span.end)
     if node is None or span.start < function.body.start_byte:
         claim = f"all threads that enter {_called(function)} reach it"

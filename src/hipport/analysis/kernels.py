@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from hipport.analysis import group_types, template_arguments
 from hipport.analysis.block_shapes import BlockShape, shapes
+from hipport.analysis.build_defaults import open_defaults
 from hipport.analysis.built_ins import LAYERS, OTHER_DIMENSIONS, RANK, WARP_SIZES
 from hipport.analysis.device_program import Proofs
 from hipport.analysis.functions import (
@@ -40,6 +41,7 @@ from hipport.analysis.functions import (
     operator_of,
     shared_macros,
 )
+from hipport.analysis.implied_device import implied_macros, may_imply, runs_on_device
 from hipport.analysis.macros import Macro, Mentioning, calls, defined, expanded, loops
 from hipport.analysis.outer_names import given_by_builds
 from hipport.analysis.prototypes import prototypes
@@ -114,6 +116,7 @@ class _Known:
         self.callers: dict[Function, tuple[Call, ...]] = {}
         self.in_macros: dict[Function, tuple[tuple[Function, Node], ...]] = {}
         self.proofs: dict[bool, Proofs] = {}
+        self.macros: Mapping[bytes, tuple[Macro, ...]] | None = None
         self.agreed: dict[tuple[Function, int, bool], int] = {}
         self.blocks: dict[Function, tuple[BlockShape, ...] | None] = {}
         self.assumed: dict[Function, dict[tuple[Numbering, int], None]] = {}
@@ -156,11 +159,16 @@ class Kernels(Facts):
         known = self._known(source).functions
         if source.path not in known:
             macros = self._project.union_over(source, device_macros)
-            device = DEVICE.search(source.code) is not None or any(macro in source.code for macro in macros)
+            implied = self._project.union_over(source, implied_macros)
+            macros |= implied - self.macros(source).keys() if implied else implied
+            own = may_imply(source)
+            device = own or DEVICE.search(source.code) is not None or any(macro in source.code for macro in macros)
             found = tuple(
                 function
                 for function in (functions(source) if device else ())
-                if DEVICE.search(function.head) or any(word in macros for word in re.findall(rb"\w+", function.head))
+                if DEVICE.search(function.head)
+                or any(word in macros for word in re.findall(rb"\w+", function.head))
+                or (own and runs_on_device(function))
             )
             kernels = self._project.union_over(source, kernel_macros)
             for function in found if kernels else ():
@@ -366,7 +374,7 @@ class Kernels(Facts):
                 return None
             (value,) = given[0].values
             return self.constant(function, value, depth - 1)
-        if name in function.template_parameters:
+        if name in function.template_parameters or name in self._project.fact(open_defaults):
             return None
         return self._project.component(function.source).fact(_constant_values).get(name)
 
@@ -377,7 +385,8 @@ class Kernels(Facts):
     def named_constant(self, source: Cpp, name: bytes) -> int | None:
         """Return the value of a macro or constant of the files that `source` is connected to."""
         # In another branch of the preprocessor, a macro may not be a number.
-        if any(not _NUMBER.fullmatch(macro.text) for macro in self.macros(source).get(name, ())):
+        texts = self.macros(source).get(name, ())
+        if name in self._project.fact(open_defaults) or any(not _NUMBER.fullmatch(each.text) for each in texts):
             return None
         return self._project.component(source).fact(_constant_values).get(name)
 
@@ -521,8 +530,15 @@ class Kernels(Facts):
         return numbering is not None and (numbering.axis is not Numbering.GROUP or numbering.of is Numbering.GROUP)
 
     def macros(self, source: Cpp) -> Mapping[bytes, tuple[Macro, ...]]:
-        """Return the macros of the files that `source` is connected to."""
-        return self._project.component(source).fact(defined)
+        """Return the macros of the files that `source` is connected to, without those that a build may give."""
+        found = self._project.component(source).fact(defined)
+        given = self._project.fact(open_defaults)
+        if given.isdisjoint(found):
+            return found
+        known = self._known(source)
+        if known.macros is None:
+            known.macros = {name: macros for name, macros in found.items() if name not in given}
+        return known.macros
 
     def loop_macros(self, source: Cpp) -> frozenset[bytes]:
         """Return the macros among them that begin a loop."""

@@ -33,9 +33,14 @@ _DEEPEST = 6
 _CLASS = re.compile(rb"(?:typename\s+|struct\s+|class\s+)?(?:\w+\s*::\s*)*(\w+)\s*(?:<.*>)?", re.DOTALL)
 
 
-def texts(component: Component, function: Function, name: bytes) -> Iterator[tuple[Cpp, Span]]:
-    """Yield where the arguments of a template parameter, numbers or types, appear, or else its default."""
-    declared = _template_of(function, name, (*_NUMBERS, *_TYPES))
+def texts(
+    component: Component, function: Function, name: bytes, *, deduced: bool = False
+) -> Iterator[tuple[Cpp, Span]]:
+    """Yield where the arguments of a template parameter, numbers or types, appear, or else its default.
+
+    `deduced`: also if they may be deduced; a mention without the argument then yields an empty place.
+    """
+    declared = _template_of(function, name, (*_NUMBERS, *_TYPES), known=deduced)
     if declared is None:
         return
     of, owner, position, default = declared
@@ -45,6 +50,8 @@ def texts(component: Component, function: Function, name: bytes) -> Iterator[tup
             yield source, arguments[position]
         elif arguments is not None and default is not None:
             yield function.source, Span(default.start_byte, default.end_byte)
+        elif deduced:
+            yield source, Span(span.end, span.end)
 
 
 def _uses(component: Component, of: bytes, owner: Node) -> Iterator[tuple[Cpp, Span]]:

@@ -30,7 +30,7 @@ from hipport.core.source import Source
 from hipport.program.project import Skipped
 from hipport.syntax.cmake_script import CMake, CMakeCommand
 from hipport.syntax.cpp import Cpp, within
-from hipport.syntax.cuda_names import LIBRARY
+from hipport.syntax.cuda_names import HIP_FOLDER, HIP_START, LIBRARY
 from hipport.syntax.preprocessor import Conditional, Conditioned, beside, chosen_between, names_for_hip, side_of
 
 if TYPE_CHECKING:
@@ -42,12 +42,20 @@ _DEFINES = re.compile(
     rb"(?<!\w)\(\s*[\"'](\w*(?:HIP|ROCM)\w*)[\"']\s*,"
 )
 # Any code for HIP matches this somewhere.
-_SAYS_HIP = re.compile(rb"\bhip(?:/|[A-Z_]|cub|" + LIBRARY + rb")|\broc\w+/|HIP|ROC[Mm]")
-_SAYS_EITHER = re.compile(rb"hip|roc|cu[dbfrs]|nccl|cooperative_groups")
+_SAYS_HIP = re.compile(
+    rb"\bhip(?:/|::|[ \t]*##|[A-Z_]|cub|"
+    + LIBRARY
+    + rb")|\broc\w+/|HIP|ROC[Mm]|\b"
+    + HIP_START
+    + rb"|[<\"/]"
+    + HIP_FOLDER
+    + rb"/"
+)
+_SAYS_EITHER = re.compile(HIP_START + rb"|" + HIP_FOLDER + rb"/|hip|roc|cu[dbfrs]|nccl|cooperative_groups")
 # `#define cudaMalloc hipMalloc`, `using gpuStream_t = hipStream_t;`, `typedef hipError_t cudaError_t;`
 _HIP = rb"(?:hip(?:blas|fft|rand|sparse|solver|cub)?[A-Z]\w*|HIP(?:BLAS|FFT|RAND|SPARSE|SOLVER)?_\w+)"
 _MAPPED = re.compile(
-    rb"#[ \t]*define[ \t]+(\w+)(?:\([^()\r\n]*\))?[ \t]+\(?[ \t]*(?:::)?" + _HIP + rb"\b|"
+    rb"#[ \t]*define[ \t]+(\w+)(?:\([^()\r\n]*\))?[ \t]+\(?[ \t]*(?:::)?(?:" + _HIP + rb"\b|(?i:hip)\w*[ \t]*##)|"
     rb"\busing\s+(\w+)\s*=\s*(?:::)?" + _HIP + rb"\s*;|\btypedef\s+(?:::)?" + _HIP + rb"\s+(\w+)\s*;"
 )
 #: The form of CUDA's names.
@@ -123,7 +131,7 @@ def _known(project: Project) -> Project:
         for source in (*project.context, *project.sources)
         if isinstance(source, Cpp) and not source.is_hipport_header
     }
-    says = {path for path, source in files.items() if _SAYS_HIP.search(source.text)}
+    says = {path for path, source in files.items() if ".hip" in path.suffixes or _SAYS_HIP.search(source.text)}
     if not says:
         return project
     together = ([files[source.path] for source in group if source.path in files] for group in project.apart())
@@ -131,6 +139,7 @@ def _known(project: Project) -> Project:
     _select(sides)
     _choose(sides)
     _pair(sides)
+    _select_paired(sides)
     if not sides.selectors and not sides.side and not sides.unset:
         return project
     _spread(sides)
@@ -242,6 +251,8 @@ def _words_of_scripts(project: Project) -> set[bytes]:
 
 def _content(source: Cpp) -> str:
     """Return whose code both compilers read in the file: `hip`, `cuda`, or none."""
+    if ".hip" in source.path.suffixes and source.begun_as_hip:
+        return "hip"
     if not _SAYS_EITHER.search(source.text):
         return ""
     spans = sorted((*source.hip_only, *source.cuda_only))
@@ -317,10 +328,16 @@ def _beside(sides: _Sides, files: Sequence[Cpp]) -> tuple[frozenset[bytes], froz
 
 def _choose(sides: _Sides) -> None:
     """Tell the files which macros select, so that they know which code only one side sees."""
-    if not sides.chosen:
+    if not sides.chosen and not sides.unset:
         return
     sides.files = {
-        path: replace(source, chosen=source.chosen | sides.chosen[path]) if path in sides.chosen else source
+        path: replace(
+            source,
+            chosen=source.chosen | sides.chosen.get(path, frozenset()),
+            unset=source.unset | sides.unset.get(path, frozenset()),
+        )
+        if path in sides.chosen or path in sides.unset
+        else source
         for path, source in sides.files.items()
     }
     sides.groups = [[sides.files[source.path] for source in group] for group in sides.groups]
@@ -365,7 +382,9 @@ def _pair(sides: _Sides) -> None:
             )
     for path, content in contents.items():
         counterpart = hip.get(_without_side(path))
-        if content == "cuda" and counterpart is not None and _differ(path, counterpart):
+        # A source of CUDA's side may need none of its names. A header like that may be for both.
+        plain = content == "cuda" or (content == "" and path.suffix in (".cu", ".cpp", ".cc", ".cxx"))
+        if plain and counterpart is not None and _differ(path, counterpart):
             sides.side[path] = "cuda"
             sides.side[counterpart] = "hip"
             sides.paired.add(path)
@@ -378,6 +397,24 @@ def _pair(sides: _Sides) -> None:
         if content != "hip" and path not in sides.side and counterpart is not None and _differ(path, counterpart):
             sides.side[path] = "cuda"
             sides.paired.add(path)
+
+
+def _select_paired(sides: _Sides) -> None:
+    """Find the includes that mean a file of either side, as the include folders of a build say.
+
+    The path that is included ends both paths, and neither file is the one beside the source.
+    """
+    both: dict[str, list[PurePath]] = {}
+    for path in sides.side if sides.paired else ():
+        both.setdefault(_without_side(path), []).append(path)
+    for source in (file for group in sides.groups for file in group) if both else ():
+        for include in source.includes:
+            for other in sides.project.included(source, include):
+                alike = both.get(_without_side(other.path), ())
+                ends = [each for each in alike if each.as_posix().endswith(f"/{include.path}")]
+                beside = source.path.parent / include.path in ends
+                if {sides.side[each] for each in ends} == {"hip", "cuda"} and not beside:
+                    sides.selectors.add(source.path)
 
 
 def _without_side(path: PurePath) -> str:

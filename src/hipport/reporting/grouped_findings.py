@@ -25,6 +25,9 @@ from hipport.engine.outcomes import Outcome, Reported
 SHOWN = 5
 # The maximum words of a subject, as in `__CUDA_ARCH__ is not defined on AMD and counts as 0 here: …`
 _WORDS = 10
+_COLON = re.compile(r": |[()]")
+# Quoted code that is more than a name: of one place.
+_CODE = re.compile(r"`[^`]*[^\w`.:/+-][^`]*`")
 _ASIDE = re.compile(r"\([^()]*\)")
 _ASSUMES = re.compile(r"[;,] (?=assum(?:es|ing)\b)")
 _LINES = re.compile(
@@ -143,7 +146,7 @@ def _merged(found: list[Fact]) -> Iterator[Fact]:
 
 
 def _statement(each: Reported) -> str:
-    return _LINES.sub(" …", _core(_split_message(each.message)[1]))
+    return _CODE.sub("`…`", _LINES.sub(" …", _core(_split_message(each.message)[1])))
 
 
 def _core(message: str) -> str:
@@ -152,11 +155,30 @@ def _core(message: str) -> str:
     return _DETAIL.sub("", message) if "assum" in message else message
 
 
+def _parted(message: str) -> tuple[str, str, str]:
+    """Partition a message at its first colon that is not in parentheses, as that of `(a ? b : c)` is."""
+    depth = 0
+    for match in _COLON.finditer(message):
+        if match[0] == ": ":
+            if depth <= 0:
+                return message[: match.start()], match[0], message[match.end() :]
+        else:
+            depth += 1 if match[0] == "(" else -1
+    return message, "", ""
+
+
+def _without_asides(text: str) -> str:
+    """Return a text without what is in parentheses."""
+    while (shorter := _ASIDE.sub("", text)) != text:
+        text = shorter
+    return text
+
+
 def _split_message(message: str) -> tuple[str, str]:
     """Return (subject, fact) of a message; an empty subject if it is a sentence."""
-    subject, colon, fact = message.partition(": ")
+    subject, colon, fact = _parted(message)
     assumes = _ASSUMES.search(message)
-    named = "→" in subject or ("`" not in subject and len(_ASIDE.sub("", subject).split()) <= _WORDS)
+    named = "→" in subject or ("`" not in subject and len(_without_asides(subject).split()) <= _WORDS)
     if colon and named and not (assumes and assumes.start() < len(subject)):
         return subject, fact
     return (message[: assumes.start()], message[assumes.end() :]) if assumes else ("", message)

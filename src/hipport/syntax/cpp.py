@@ -18,6 +18,8 @@ from hipport.syntax.lexing import first_on_line, lex, lexed_apart
 from hipport.syntax.own_guards import MARK
 from hipport.syntax.parsing import parsed_tree
 from hipport.syntax.preprocessor import (
+    HEADER_OF_HIP,
+    NAME_OF_HIP,
     Conditional,
     branches,
     chosen_on_hip,
@@ -28,6 +30,7 @@ from hipport.syntax.preprocessor import (
     waves,
     without_cuda,
 )
+from hipport.syntax.rereading import faults_in, reread
 from hipport.syntax.vocabulary import IDENTIFIER, IN_WORD, WORDS, words_of
 
 if TYPE_CHECKING:
@@ -104,7 +107,7 @@ class Cpp(CppText):
                 # Nearly every text needs its includes, and those of the next text are derived from these.
                 _ = self.includes
                 result.carry({"_lexed": lexed, **self._known_after(result.edits)})
-        result.carry({"_parsed": (self, self.tree) if self.known("tree") else self._parsed})
+        result.carry({"_parsed": (self, self._read) if self.known("_read") else self._parsed})
         return result
 
     def _lexed_after(self, edits: Sequence[Edit]) -> tuple[bytes, tuple[Span, ...]] | None:
@@ -322,13 +325,19 @@ class Cpp(CppText):
     def begun_as_hip(self) -> bool:
         """Whether the file was HIP before hipport: then, for example, maskless names mean the whole wavefront.
 
-        A merge may lose the line with hipport's mark. So a file that also includes a CUDA header under no condition was
-        CUDA.
+        HIP's headers, AMD's builtins and the suffix `.hip` show it. A merge may lose the line with hipport's mark. So a
+        file that also includes a CUDA header under no condition was CUDA.
         """
         first = self.first
         if not isinstance(first, Cpp) or first.ported_before:
             return False
-        return any(each.path.startswith(("hip/", "hipcub/")) for each in first.includes) and not any(
+        headers = [each for each in first.includes if HEADER_OF_HIP.fullmatch(each.path.encode())]
+        return (
+            any(each.path.startswith(("hip/", "hipcub/")) for each in headers)
+            or any(not within(each.directive.start, first.conditional) for each in headers)
+            or ".hip" in first.path.suffixes
+            or any(not within(at.start(), first.conditional) for at in NAME_OF_HIP.finditer(first.code))
+        ) and not any(
             each.angled
             and each.path.startswith(("cuda_", "cuda."))
             and not within(each.directive.start, first.conditional)
@@ -354,15 +363,20 @@ class Cpp(CppText):
 
     @cached_property
     def _parsed(self) -> tuple[Cpp, tree_sitter.Tree] | None:
-        """The latest ancestor of this text that was parsed, with its tree."""
+        """The latest ancestor of this text that was parsed, with the tree that the parser made of it at first."""
         return None
+
+    @cached_property
+    def _read(self) -> tree_sitter.Tree:
+        """The syntax tree that the parser makes of the text at first."""
+        # With the tree of an ancestor, only the text that the edits touched is parsed again.
+        before, tree = self._parsed or (self, None)
+        return parsed_tree(self, before, tree)
 
     @cached_property
     def tree(self) -> tree_sitter.Tree:
         """The syntax tree of the text."""
-        # With the tree of an ancestor, only the text that the edits touched is parsed again.
-        before, tree = self._parsed or (self, None)
-        return parsed_tree(self, before, tree)
+        return reread(self, self._read)
 
     @property
     def grammar(self) -> str:
@@ -371,18 +385,8 @@ class Cpp(CppText):
 
     @cached_property
     def errors(self) -> int:
-        """The number of ERROR and MISSING nodes in the tree."""
-        root = self.tree.root_node
-        if not root.has_error:
-            return 0
-        count = 0
-        stack = [root]
-        while stack:
-            node = stack.pop()
-            if node.is_error or node.is_missing:
-                count += 1
-            stack.extend(child for child in node.children if child.has_error or child.is_missing)
-        return count
+        """The number of places that the parser does not understand."""
+        return len(faults_in(self, self.tree)) if self.tree.root_node.has_error else 0
 
     @property
     def guessed(self) -> bool:

@@ -25,6 +25,8 @@ SHUFFLE = _pattern("shuffles")
 VOTE = _pattern("votes")
 MATCH = _pattern("matches")
 COLLECTIVE = _pattern("shuffles", "votes", "matches", "reductions")
+#: Functions that only a GPU has, without the underscores before them and `_sync` after them.
+ON_GPU = _pattern("shuffles", "votes", "matches", "reductions", "other_warp_functions", "barriers")
 #: The functions with a mask of lanes.
 MASKED = rb"__" + COLLECTIVE + rb"_sync|__syncwarp"
 #: Functions that make groups of lanes that are active together.
@@ -40,5 +42,13 @@ SLEEP = _pattern("sleeps")
 CUDA_COMPILER = _pattern("cuda_compilers")
 #: `blas`, `fft` and so on: what follows `cu` or `hip` in the name of a mathematical library.
 LIBRARY = _pattern("libraries")
+#: Folders of headers that only HIP has, and folders that have one for HIP.
+HIP_FOLDER = _pattern("hip_folders")
+WITH_HIP_FOLDER = _pattern("with_hip_folders")
+#: The start of names that only HIP and AMD's compiler have, beside `hip` itself.
+HIP_START = _pattern("hip_starts")
+#: What stands beside `warp` in names for the number of its threads, and names for the row of a thread.
+WARP_SIZE = _pattern("warp_sizes")
+ROW = _pattern("rows")
 #: A word in the name of a macro that turns its meaning around, as in `WITHOUT_HIP`.
 NEGATION = _pattern("negations")

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from hipport.core.edits import Span
 from hipport.syntax.cpp import Cpp, within, word_before
+from hipport.syntax.lexing import opening_of
 
 _MACRO = re.compile(rb"#[ \t]*define[ \t]+(\w+)")
 # The last byte of `a.`, `a->` and `a::`, or of blanks behind them.
@@ -192,16 +193,6 @@ def _gives_back(before: bytes) -> bool:
     if head.endswith((b"noexcept", b"__attribute__")):
         return True
     return _LAMBDA.search(head) is not None or _DEDUCED.search(head) is not None
-
-
-def opening_of(text: bytes, closing: int) -> int | None:
-    """Return where the bracket opens that closes at `closing`; None if it opens before the text."""
-    depth = 0
-    for match in _PARENTHESIS.finditer(text[: closing + 1][::-1]):
-        depth += 1 if match[0] == b")" else -1
-        if not depth:
-            return closing - match.start()
-    return None
 
 
 def heads(source: Cpp, offset: int) -> Iterator[Span]:

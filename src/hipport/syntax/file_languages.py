@@ -31,8 +31,8 @@ HEADERS = frozenset(".cuh .h .hh .hpp .hxx .h++ .inl .inc .ipp .tpp .tcc .txx".s
 # Text that only code for a GPU has. Its keywords and functions start with two underscores, and a launch has three angle
 # brackets, some with blanks between. Everything else has "cuda" somewhere, or "hip", since HIP is the same language.
 # The name that a port writes counts exactly if the name it replaces does (a test checks the tables). hipport's mark
-# does not count, nor does the guard before it, nor code that replaces PTX: other C++ may have these. The test is
-# generous on purpose: C++ that counts as CUDA is parsed by a grammar that knows more.
+# does not count, nor does the guard before it, nor code that replaces PTX or std::declval: other C++ may have these.
+# The test is generous on purpose: C++ that counts as CUDA is parsed by a grammar that knows more.
 _GUARD = rb"__\)?(?: && !defined\(__HIP_PLATFORM_AMD__\))? /\* hipport|_PLATFORM_AMD__\) /\* hipport"
 _CUDA_WORDS = tuple(_TABLE["cuda"]["words"].encode().split())
 # One pattern each, with the possible first letters in front: that makes the search ten times as fast.
@@ -46,7 +46,7 @@ _CUDA = tuple(
             rb"CU(?<=\bCU)(?:(?:GL|GPU)D)?[a-z_]",
             rb"hip(?:(?<=\bhip)|(?<=_hip)|(?<=\bihip))(?:GL)?[A-Z_/]",
             rb"HIP(?:CC|RT)?(?![A-Z])(?!" + _GUARD + rb")",
-            rb"hipport/(?!ptx\.h)",
+            rb"hipport/(?!(?:ptx|unevaluated)\.h)",
             rb"warpSize\b(?<=\bwarpSize)",
             rb"THC(?<=\bTHC)",
             rb"bfloat16(?:(?<=\bnv_bfloat16)|(?<=\bmake_bfloat16))",

@@ -17,6 +17,8 @@ from hipport.core.source import BYTE_ORDER_MARK
 SPLICE = rb"\\[ \t\f\v]*(?:\r\n?|\n)"
 #: Parentheses with up to two levels of nested ones, such as those around parameters.
 PARENTHESES = rb"\([^;{}()]*(?:\([^;{}()]*(?:\([^;{}()]*\)[^;{}()]*)*\)[^;{}()]*)*\)"
+_PARENTHESIS = re.compile(rb"[()]")
+_PIECE = 2_000
 # A comment on one line.
 _SHORT_COMMENT = rb"/\*(?:[^*\r\n]|\*(?!/))*\*/"
 # Each token that a search for names skips starts with one of these.
@@ -127,3 +129,17 @@ def first_on_line(code: bytes | bytearray, offset: int, long: Sequence[Span] = (
 def lexed_apart(text: bytes) -> bool:
     """Whether the text is whole tokens, and none of them changes how the surrounding text is lexed."""
     return _WHOLE_TOKENS.fullmatch(text) is not None and not _LEXICAL.search(text)
+
+
+def opening_of(code: bytes, closing: int) -> int | None:
+    """Return where the parenthesis opens that closes at `closing`; None if it opens before the text."""
+    depth, end = 0, closing + 1
+    while end > 0:
+        # In pieces, so that a near one is found without a look at the whole text.
+        start = max(0, end - _PIECE)
+        for match in _PARENTHESIS.finditer(code[start:end][::-1]):
+            depth += 1 if match[0] == b")" else -1
+            if not depth:
+                return end - 1 - match.start()
+        end = start
+    return None

@@ -141,7 +141,7 @@ def parsed_tree(source: Lexed, before: Lexed, tree: tree_sitter.Tree | None) -> 
     """Return the tree of a source; `tree` is that of `before`, a text that edits turned into `source`."""
     parser = _parser(source.grammar)
     if tree is None or _ALONE.search(source.text) or _ALONE.search(before.text):
-        return parser.parse(_to_parse(source))
+        return parser.parse(text_to_parse(source))
     steps: list[Source] = []
     step: Source = source
     while step is not before:
@@ -150,15 +150,20 @@ def parsed_tree(source: Lexed, before: Lexed, tree: tree_sitter.Tree | None) -> 
         step = step.before
     # Code outside the edits must be unchanged, because the parser is told only about the edits.
     if not all(step.before is not None and step.before.reads_alike(step) for step in steps):
-        return parser.parse(_to_parse(source))
+        return parser.parse(text_to_parse(source))
     tree = tree.copy()
     for step in reversed(steps):
         _edit(tree, step)
-    return parser.parse(_to_parse(source), tree)
+    return parser.parse(text_to_parse(source), tree)
 
 
-def _to_parse(source: Lexed) -> bytes:
-    """The text for the parser: without comments, and with constructs replaced that the grammar misreads.
+def tree_of(source: Lexed, text: bytes) -> tree_sitter.Tree:
+    """Return the tree of `text`, a form of a source of the same length."""
+    return _parser(source.grammar).parse(text)
+
+
+def text_to_parse(source: Lexed) -> bytes:
+    """Return the text for the parser: without comments, and with constructs replaced that the grammar misreads.
 
     A comment is a node of its own to the grammar, beside arguments, operands and statements, and changes which errors
     it finds. To a compiler it is a blank.
@@ -255,17 +260,17 @@ def _before_types(source: Lexed) -> Iterator[Span]:
     """Yield the macros before the types of declarations, and before functions."""
     code = source.code
     for match in _BEFORE_TYPE.finditer(code):
-        last = _skipped(code, match.start())
-        if _is_end(source, last, b";{}"):
+        last = skipped(code, match.start())
+        if is_end(source, last, b";{}"):
             yield Span(*match.span("macro"))
     for match in _BEFORE_FUNCTION.finditer(code):
         # After a template's parameters, and after `public:`.
-        if source.directive(match.start()) is None and _is_end(source, _skipped(code, match.start()), b";{}>:"):
+        if source.directive(match.start()) is None and is_end(source, skipped(code, match.start()), b";{}>:"):
             yield Span(*match.span("macros"))
 
 
-def _is_end(source: Lexed, last: int, ends: bytes) -> bool:
-    """Whether a declaration may begin after the text that ends at `last`."""
+def is_end(source: Lexed, last: int, ends: bytes) -> bool:
+    """Return whether a declaration may begin after the text that ends at `last`."""
     if not last or source.code[last - 1] in ends:
         return True
     directive = source.directive(last - 1)
@@ -358,7 +363,7 @@ def _products(source: Lexed) -> Iterator[Span]:
         closing = source.closing(match.end())
         if closing is None or not _OPERAND_OR_SIGN.match(code, closing + 1):
             continue
-        before = _skipped(code, match.start())
+        before = skipped(code, match.start())
         if _BEFORE_VALUE.search(code, max(0, before - 8), before):
             yield Span(*match.span("sign"))
 
@@ -372,12 +377,12 @@ def _is_value(code: bytes, name: bytes) -> bool:
             return True
         # `float *name,`
         if last in _APART and _LISTED.match(code, end):
-            before = _skipped(code, start - 1)
+            before = skipped(code, start - 1)
             if before and _ENDS_TYPE[code[before - 1]]:
                 return True
         if last in (b" ", b"\t") and _DEFINED.match(code, end):
-            word = _skipped(code, start)
-            if code.endswith(b"define", 0, word) and code.endswith(b"#", 0, _skipped(code, word - 6)):
+            word = skipped(code, start)
+            if code.endswith(b"define", 0, word) and code.endswith(b"#", 0, skipped(code, word - 6)):
                 return True
         start = code.find(name, start + 1)
     return False
@@ -406,7 +411,7 @@ def _edit(tree: tree_sitter.Tree, source: Source) -> None:
 _parsers: dict[str, Any] = {}
 
 
-def _skipped(code: bytes, offset: int) -> int:
+def skipped(code: bytes, offset: int) -> int:
     """Return where the white space before `offset` begins."""
     while offset > 0 and code[offset - 1] in b" \t\n\r\f\v":
         offset -= 1

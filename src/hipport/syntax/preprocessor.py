@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from hipport.core.edits import Span
-from hipport.syntax.cuda_names import LIBRARY, NEGATION
+from hipport.syntax.cuda_names import HIP_FOLDER, HIP_START, LIBRARY, NEGATION, WITH_HIP_FOLDER
 from hipport.syntax.own_guards import MARK, asked, ends_marked
 from hipport.syntax.preprocessor_values import tokens, value
 from hipport.syntax.vocabulary import IDENTIFIER, WORDS
@@ -40,13 +40,25 @@ _SAYS_HIP = re.compile(
 # ("cuda_to_hip.h", "rocm_compat.h"), and CUDA's or those that hipport replaces.
 _OWN_OF_HIP = rb"\"[^\"\r\n]*(?<![A-Za-z])(?:hip|rocm|HIP|ROC[mM])(?![a-z])[^\"\r\n]*\""
 _OF_HIP = re.compile(
-    rb"#\s*include\s*(?:[<\"](?:hip/|hip(?:cub|" + LIBRARY + rb")/|roc\w+/|rccl/)|" + _OWN_OF_HIP + rb")"
+    rb"#\s*include\s*(?:[<\"](?:(?:"
+    + WITH_HIP_FOLDER
+    + rb"/)?hip/|hip"
+    + LIBRARY
+    + rb"/|roc\w+/|"
+    + HIP_FOLDER
+    + rb"/)|"
+    + _OWN_OF_HIP
+    + rb")"
 )
+#: Headers that only code for HIP includes under no condition; paths in the sources of a build may lead to them.
+HEADER_OF_HIP = re.compile(rb"(?:(?:.*/)?" + WITH_HIP_FOLDER + rb"/)?hip/.*|" + HIP_FOLDER + rb"/.*")
+#: Names that only HIP, PyTorch for HIP and AMD's compiler have.
+NAME_OF_HIP = re.compile(rb"\b" + HIP_START)
 _OF_CUDA = re.compile(
     rb"#\s*include\s*(?!" + _OWN_OF_HIP + rb")[<\"](?:cu(?:da|b/|" + LIBRARY + rb")|cooperative_groups|nccl)"
 )
 # Names that only one of the two declares.
-_HIP_NAME = re.compile(rb"\bhip(?:" + LIBRARY + rb"|cub)?[A-Z]\w+")
+_HIP_NAME = re.compile(rb"\bhip(?:" + LIBRARY + rb"|cub)?[A-Z]\w+|\b" + HIP_START + rb"\w+")
 _CUDA_NAME = re.compile(rb"\bcu(?:da|dnn|" + LIBRARY + rb")[A-Z]\w+")
 # The program's own macros for NVIDIA, where it tells the two apart: HAVE_CUDA, GOOGLE_CUDA, CUDA_FOUND. Not WITH_CUDA:
 # extensions of PyTorch define that for ROCm as well, where CUDAExtension builds them.
@@ -243,7 +255,7 @@ def side_of(text: bytes, code: bytes) -> set[str]:
     """Return whose headers and functions a text and its code contain: `hip`, `cuda`, both or none."""
     found = set()
     # Most texts have neither, and these tests find that out much faster.
-    if (b"#" in text and _OF_HIP.search(text)) or (b"hip" in code and _HIP_NAME.search(code)):
+    if (b"#" in text and _OF_HIP.search(text)) or _HIP_NAME.search(code):
         found.add("hip")
     if b"cu" in text and (_OF_CUDA.search(text) or _CUDA_NAME.search(code)):
         found.add("cuda")

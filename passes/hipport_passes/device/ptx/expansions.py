@@ -13,11 +13,11 @@ import re
 from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from hipport.analysis.build_defaults import with_defaults
 from hipport.syntax.cpp import Cpp
 
 _DEFINE = re.compile(rb"#[ \t]*define[ \t]+(?P<name>\w+)(?P<parameters>\([^()]*\))?", re.DOTALL)
 _SPLICE = re.compile(rb"\\[ \t]*\r?\n")
-_UNDEFINED = re.compile(rb"#[ \t]*ifndef[\s\\]+(\w+)|![\s\\]*defined[\s\\]*\(?[\s\\]*(\w+)")
 _QUOTED = re.compile(rb"\"[^\"]*\"|'[^']*'")
 _TOKEN = re.compile(
     rb'"(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])*\'|(?P<word>[A-Za-z_]\w*)|\.?\d(?:[eEpP][+-]|[\w.])*|##|\s+|.', re.DOTALL
@@ -51,11 +51,6 @@ def definitions(files: Iterable[Cpp]) -> Mapping[bytes, AsmMacro | None]:
         name: None if each is not None and each.parameters is None and name in defaults else each
         for name, each in found.items()
     }
-
-
-def with_defaults(source: Cpp) -> frozenset[bytes]:
-    """Return the names that the file tests for no definition: a build may give another than the one behind it."""
-    return frozenset(match[1] or match[2] for match in _UNDEFINED.finditer(source.code))
 
 
 def _definitions(source: Cpp) -> tuple[tuple[bytes, AsmMacro], ...]:

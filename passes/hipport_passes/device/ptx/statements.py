@@ -13,11 +13,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 
+from hipport.analysis.build_defaults import with_defaults
 from hipport.core.edits import Span
 from hipport.program.project import Project
 from hipport.syntax.cpp import Cpp, within
 from hipport.syntax.preprocessor import condition
-from hipport_passes.device.ptx.expansions import AsmMacro, Unexpanded, definitions, expand, with_defaults, with_strings
+from hipport_passes.device.ptx.expansions import AsmMacro, Unexpanded, definitions, expand, with_strings
 
 _KEYWORDS = frozenset((b"asm", b"__asm__", b"__asm"))
 _KEYWORD = rb"(?:asm|__asm__|__asm)"
@@ -232,6 +233,8 @@ def statements(source: Cpp, project: Project) -> Iterator[Statement]:
 def _not_taken(source: Cpp) -> tuple[Span, ...]:
     """Return the branches that HIP skips because CUDA's versions and architectures count as 0; `arch_guards` reports
     them.
+
+    A branch that hipport opened for HIP is none of them: a merge may have added statements to it.
     """
     if b"__CUDA_ARCH__" not in source.code and b"_VER" not in source.code:
         return ()
@@ -242,6 +245,8 @@ def _not_taken(source: Cpp) -> tuple[Span, ...]:
             text = _VERSION.sub(b"0", part.asked)
             by_version = by_version or text != part.asked
             here = part.word == b"else" or condition(text, hip=True)
+            if here is False and part.condition != part.asked:
+                here = condition(part.condition, hip=True)  # what hipport wrote
             if by_version and (taken or here is False):
                 found.append(Span(part.span.end, following.span.start))
             taken = taken or here is True

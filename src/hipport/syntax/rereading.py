@@ -1,0 +1,229 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A second reading of C++ where the parser is lost, with the constructs replaced that it does not know.
+
+Only constructs at which the parser reports an error are replaced, so a text that it understands is read as it stands.
+Of two readings, the one with fewer errors counts.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from itertools import chain
+from typing import TYPE_CHECKING
+
+from hipport.core.edits import Span
+from hipport.syntax.lexing import opening_of
+from hipport.syntax.parsing import Lexed, is_end, skipped, text_to_parse, tree_of
+
+if TYPE_CHECKING:
+    import tree_sitter
+    from tree_sitter import Node
+
+#: After the first replacements, the parser may find errors that others hid.
+_MOST_READINGS = 4
+#: A text with more errors is no C++.
+_MOST_ERRORS = 400
+#: A longer argument of a macro is not searched for.
+_LONGEST_ARGUMENT = 2_000
+
+# A macro before a function: before its type or other specifiers, a destructor, or a constructor (`made`).
+_BEFORE_FUNCTION = re.compile(
+    rb"\b(?P<macro>[A-Z][A-Z0-9_]+)(?=\s{1,80}(?:~|(?P<made>[A-Za-z_]\w*)\s{0,80}\(|"
+    rb"(?!(?:return|else|case|goto|throw|new|operator)\b)[A-Za-z_][\w:]*(?:<[^;(){}]{0,300}>)?[\s*&]"
+    rb"(?:[^;(){}=\[\]#,\"']{0,300}\boperator\s{0,80}[^\s\w;{}]{1,3}?|[^;(){}=\[\]#,\"']{0,300})"
+    rb"(?:\(\s{0,80}\)\s{0,80})?\())"
+)
+_SPECIFIERS_BEFORE = re.compile(rb"\b(?:(?:static|inline|explicit|virtual|constexpr|friend)\s+)+\Z")
+# A statement as the last argument of a macro: `DISPATCH(type, kernel<<<grid, block>>>(x);)`.
+_STATEMENT_GIVEN = re.compile(rb";\s*(?=\))")
+# The end of a declaration, or an empty body: behind it, the parser may miss a semicolon.
+_BODY = re.compile(rb"\{\s*\}|[;{}]")
+_CLASS = re.compile(rb"\b(?:struct|class)\s+(?:[A-Z][A-Z0-9_]*\s+)?([A-Za-z_]\w*)")
+# A braced default of a parameter: `float3 scale = {}`, `stride = {1, 1})`.
+_DEFAULT = re.compile(rb"=\s*(?P<braces>\{[^{};()]*\})(?=\s*[,)])")
+# The class in a pointer to a member: `(void (Points::*)(int))`.
+_MEMBER = re.compile(rb"\(\s*(?P<of>[A-Za-z_][\w:]*(?:<[^;<>(){}]*>)?\s*::\s*)\*\s*\w*\s*\)")
+# An explicit instantiation, before a name with template arguments that are themselves templates'.
+_INSTANTIATION = re.compile(rb"\b(?P<word>template)\s+(?:class|struct)\s[^;{}<>]{1,200}<")
+_CONDITION = re.compile(rb"#[ \t]*(?:el)?if\b")
+# What conditions of the preprocessor may contain and the grammar does not know there, and what it means.
+_SIGNS = {b"and": b"&& ", b"or": b"||", b"not": b"!  ", b"::": b"__"}
+_SIGN = re.compile(rb"\b(?:and|or|not)\b|::")
+_BEGINS = re.compile(rb"#[ \t]*if")
+_BRANCHES = re.compile(rb"#[ \t]*el")
+_ENDS_BRANCHES = re.compile(rb"#[ \t]*endif\b")
+_LINE_WITH_CODE = re.compile(rb"\s*[^\r\n]*")
+# A macro with arguments; what may precede it, and follow it, if it is a statement.
+_MACRO_USED = re.compile(rb"\b[A-Z][A-Z0-9_]*[ \t]*\(")
+_BEFORE_STATEMENT = re.compile(rb"\b(?:else|do)\Z")
+# On the same line: where the statement ends, passes write.
+_FOLLOWING_STATEMENT = re.compile(rb"(?P<blank>[ \t])\s*[\w{}#]")
+_MACRO_CALLED = re.compile(rb"\b[A-Z][A-Z0-9_]*\s*\Z")
+
+
+def reread(source: Lexed, tree: tree_sitter.Tree) -> tree_sitter.Tree:
+    """Return the tree of a text that the parser read as `tree`: another one, if it can be read with fewer errors."""
+    faults = _all_faults(tree) if tree.root_node.has_error else []
+    if not 0 < len(faults) <= _MOST_ERRORS:
+        return tree
+    text = text_to_parse(source)
+    for replaced in (_replaced, _around_parts):
+        for _ in range(_MOST_READINGS):
+            changed = bytearray(text)
+            for span, new in replaced(source, faults):
+                changed[span.start : span.end] = new
+            if changed == text:
+                break
+            other = tree_of(source, bytes(changed))
+            left = _all_faults(other)
+            if len(left) >= len(faults):
+                break
+            tree, faults, text = other, left, bytes(changed)
+    return tree
+
+
+def faults_in(source: Lexed, tree: tree_sitter.Tree) -> list[Span]:
+    """Return the places, in order, that the parser does not understand."""
+    nodes = _faulty(tree.root_node)
+    return sorted(Span(each.start_byte, each.end_byte) for each in nodes if not _lacks_only_its_end(source, each))
+
+
+def _all_faults(tree: tree_sitter.Tree) -> list[Span]:
+    return sorted(Span(each.start_byte, each.end_byte) for each in _faulty(tree.root_node))
+
+
+def _faulty(root: Node) -> Iterator[Node]:
+    waiting = [root]
+    while waiting:
+        node = waiting.pop()
+        if node.is_error or node.is_missing:
+            yield node
+        waiting.extend(child for child in node.children if child.has_error or child.is_missing)
+
+
+def _lacks_only_its_end(source: Lexed, node: Node) -> bool:
+    """Whether a node is the semicolon that the parser misses after the call of a macro, which brings its own."""
+    if not node.is_missing or node.type != ";":
+        return False
+    last = skipped(source.code, node.start_byte)
+    opening = opening_of(source.code, last - 1) if source.code[last - 1 : last] == b")" else None
+    return opening is not None and _MACRO_CALLED.search(source.code, max(0, opening - 80), opening) is not None
+
+
+def _replaced(source: Lexed, faults: Sequence[Span]) -> Iterator[tuple[Span, bytes]]:
+    """Yield the places to be replaced, with texts of the same length."""
+    for span in chain(_before_functions(source, faults), _classes_of_members(source, faults)):
+        yield span, re.sub(rb"[^\r\n]", b" ", source.code[span.start : span.end])
+    yield from _statements(source, faults)
+    yield from _braced_defaults(source, faults)
+    for each in source.directives:
+        if _CONDITION.match(source.code, each.start) and _any_in(faults, each):
+            for match in _SIGN.finditer(source.code, each.start, each.end):
+                yield Span(*match.span()), _SIGNS[match.group()]
+
+
+def _before_functions(source: Lexed, faults: Sequence[Span]) -> Iterator[Span]:
+    """Yield macros before functions, and the `template` of explicit instantiations."""
+    code = source.code
+    for match in _BEFORE_FUNCTION.finditer(code):
+        span = Span(*match.span("macro"))
+        body = _BODY.search(code, match.end())
+        if not _any_in(faults, Span(span.start, body.end() if body else len(code))) or source.directive(span.start):
+            continue
+        if match["made"] is not None and match["made"] not in source.fact(_classes):
+            continue  # The macro may be the type of the function.
+        first = _SPECIFIERS_BEFORE.search(code, max(0, span.start - 80), span.start)
+        if is_end(source, skipped(code, first.start() if first else span.start), b";{}>:)"):
+            yield span
+    for match in _INSTANTIATION.finditer(code):
+        if _any_in(faults, Span(match.start(), code.find(b";", match.end()) + 1 or len(code))):
+            yield Span(*match.span("word"))
+
+
+def _classes_of_members(source: Lexed, faults: Sequence[Span]) -> Iterator[Span]:
+    """Yield the classes in the types of pointers to members."""
+    for match in _MEMBER.finditer(source.code):
+        if _any_in(faults, Span(source.line_start(match.start()), match.end() + 1)):
+            yield Span(*match.span("of"))
+
+
+def _statements(source: Lexed, faults: Sequence[Span]) -> Iterator[tuple[Span, bytes]]:
+    """Yield where a macro that is a statement gets its semicolon, and semicolons of statements given to macros."""
+    code = source.code
+    for match in _MACRO_USED.finditer(code):
+        place = _end_missing(source, match) if _any_over(faults, Span(*match.span())) else None
+        if place is not None:
+            yield Span(place, place + 1), b";"
+    for match in _STATEMENT_GIVEN.finditer(code):
+        # The parser reports the error anywhere in the argument.
+        near = _any_in(faults, Span(max(0, match.start() - _LONGEST_ARGUMENT), match.end()))
+        opening = opening_of(code, match.end()) if near else None
+        if opening is not None and _MACRO_CALLED.search(code, max(0, opening - 80), opening):
+            yield Span(*match.span()), b" " + code[match.start() + 1 : match.end()]
+
+
+def _braced_defaults(source: Lexed, faults: Sequence[Span]) -> Iterator[tuple[Span, bytes]]:
+    """Yield braced defaults of parameters, with parentheses, or with a number for an empty one."""
+    code = source.code
+    for match in _DEFAULT.finditer(code):
+        span = Span(*match.span("braces"))
+        if _any_in(faults, Span(source.line_start(match.start()), span.end + 1)):
+            inner = code[span.start + 1 : span.end - 1]
+            yield span, b"(%s)" % inner if inner.strip() else b"0 " + inner
+
+
+def _end_missing(source: Lexed, match: re.Match[bytes]) -> int | None:
+    """Return a blank for the semicolon that a macro, used as a statement, brings itself; None if there is none."""
+    code = source.code
+    before = skipped(code, match.start())
+    if not (is_end(source, before, b";{})") or _BEFORE_STATEMENT.search(code, max(0, before - 8), before)):
+        return None
+    closing = source.closing(match.end() - 1)
+    if closing is None or source.directive(match.start()) is not None:
+        return None
+    following = _FOLLOWING_STATEMENT.match(code, closing + 1)
+    return following.start("blank") if following is not None else None
+
+
+def _around_parts(source: Lexed, faults: Sequence[Span]) -> Iterator[tuple[Span, bytes]]:
+    """Yield the directives around a part of a statement, such as `} else if (x) {` between `#ifdef` and `#endif`.
+
+    Without them the part is read as if it were always there. A group with several branches is left as it is.
+    """
+    code = source.code
+    opened: list[tuple[Span, bool]] = []
+    for each in source.directives:
+        if _BEGINS.match(code, each.start):
+            opened.append((each, False))
+        elif opened and _BRANCHES.match(code, each.start):
+            opened[-1] = (opened[-1][0], True)
+        elif opened and _ENDS_BRANCHES.match(code, each.start):
+            first, has_branches = opened.pop()
+            near = (_with_neighbours(source, first), _with_neighbours(source, each))
+            if not has_branches and any(_any_in(faults, span) for span in near):
+                for directive in (first, each):
+                    yield directive, re.sub(rb"[^\r\n]", b" ", code[directive.start : directive.end])
+
+
+def _with_neighbours(source: Lexed, span: Span) -> Span:
+    """The lines of a directive, and the ones before and after it that have code."""
+    code = source.code
+    after = _LINE_WITH_CODE.match(code, span.end)
+    return Span(source.line_start(skipped(code, source.line_start(span.start))), after.end() if after else span.end)
+
+
+def _classes(source: Lexed) -> frozenset[bytes]:
+    return frozenset(_CLASS.findall(source.code))
+
+
+def _any_in(faults: Sequence[Span], span: Span) -> bool:
+    """Whether an error begins in a span."""
+    i = bisect_left(faults, Span(span.start, span.start))
+    return i < len(faults) and faults[i].start <= span.end
+
+
+def _any_over(faults: Sequence[Span], span: Span) -> bool:
+    """Whether an error is, or begins or ends, at a span."""
+    return any(each.start <= span.end and each.end >= span.start for each in faults)

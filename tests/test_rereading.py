@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""C++ that the parser does not understand is read once more, with what it does not know replaced."""
+
+from __future__ import annotations
+
+from pathlib import PurePosixPath
+
+import pytest
+
+from hipport.analysis.functions import functions
+from hipport.core.edits import Edit, Span
+from hipport.syntax.cuda import Cuda
+
+#: Valid C++ that the grammar does not know, as programs for CUDA have it.
+UNKNOWN = {
+    "a macro before the type of a function": b"HD inline int f(int n) { return n; }\n",
+    "a macro before constexpr": b"HD constexpr unsigned f(int n) { return n; }\n",
+    "a macro after static": b"struct S {\n  static HD int f(int n) { return n; }\n};\n",
+    "a macro before a constructor": b"struct S {\n  HD S(const int &a = 0) : a(a) {}\n  int a;\n};\n",
+    "a macro before an explicit constructor": b"struct S {\n  HD explicit S(int a) : a(a) {}\n  int a;\n};\n",
+    "a macro before a destructor": b"struct S {\n  HD ~S() {}\n};\n",
+    "a macro before an operator": b"struct S {\n  HD S &operator+=(const S &o) { return *this; }\n};\n",
+    "a macro before the call operator": b"struct S {\n  HD int operator()(const int &a) const { return a; }\n};\n",
+    "a macro after a template's parameters": b"template <class T>\nHD T *f(T *a) { return a; }\n",
+    "macros that bring their semicolons": b"void f(int n) {\n  STEP(n) int x = 1; STEP(x) return; }\n",
+    "such a macro alone in braces": b"void f(int n) {\n  for (int i = 0; i < n; i += 2) { STEP(i) }\n}\n",
+    "such a macro before else": b"void f(int n) {\n  if (n) STEP(n) else g();\n}\n",
+    "such a macro on a line of its own": b"DEFINE(1 + 2, 640)\nDEFINE(3, 640)\nint x;\n",
+    "a loop of a macro": b"void f(int n, int m) {\n  KERNEL_LOOP(i, n * m * 2) {\n    g(i);\n  }\n}\n",
+    "a statement given to a macro": b"void f(int n) {\n  DISPATCH(n, k<<<n, n>>>(n););\n  g();\n}\n",
+    "a braced default": b"void f(int n, float3 a = {}, dim3 b = {1, 2}) { g(n); }\n",
+    "a pointer to a member": b"auto p = (void (ns::S::*)(int, float))&ns::S::f;\nint x;\n",
+    "an explicit instantiation": b"template class A<B<n::C>>;\ntemplate class A<B<n::D>>;\nint x;\n",
+    "words for operators": b"#if defined(A) and not defined(B)\nint x;\n#endif\n",
+    "a part of a statement under a condition": (
+        b"void f(int n) {\n  if (n) {\n    g();\n#ifdef A\n  } else if (n > 1) {\n    h();\n#endif\n  }\n}\n"
+    ),
+    "a part of an expression under a condition": b"int a = f(1)\n#ifdef A\n  .g()\n#endif\n  .h();\nint x;\n",
+}
+
+
+@pytest.mark.parametrize("code", UNKNOWN.values(), ids=UNKNOWN)
+def test_it_is_understood(code: bytes) -> None:
+    """The first reading has errors, the second none."""
+    source = Cuda(PurePosixPath("a.cu"), code)
+    assert source._read.root_node.has_error
+    assert not source.errors
+    assert not source.guessed
+
+
+@pytest.mark.parametrize("code", UNKNOWN.values(), ids=UNKNOWN)
+def test_it_is_understood_after_an_edit(code: bytes) -> None:
+    """An edited text is read like the same text without a past."""
+    first = Cuda(PurePosixPath("a.cu"), b"int before;\n" + code)
+    assert not first.errors
+    edited = first.apply([Edit(Span(0, 10), b"int changed")])
+    fresh = Cuda(PurePosixPath("a.cu"), edited.text)
+    assert not edited.errors
+    assert str(edited.tree.root_node) == str(fresh.tree.root_node)
+
+
+WRONG = {
+    "a semicolon is missing": b"void f() {\n  a = b\n  c = d;\n}\n",
+    "a semicolon is missing after a function": b"void f() {\n  g(1)\n  c = d;\n}\n",
+    "a type in capitals is not a macro": b"struct S {\n  FLOAT T(int a) : b {}\n};\n",
+    "brackets": b"int f(int a { return a; }\n",
+}
+
+
+@pytest.mark.parametrize("code", WRONG.values(), ids=WRONG)
+def test_errors_stay_errors(code: bytes) -> None:
+    assert Cuda(PurePosixPath("a.cu"), code).errors
+
+
+def test_a_type_in_capitals_stays_the_type() -> None:
+    """Without an error there, a name in capitals is what the parser takes it for."""
+    source = Cuda(PurePosixPath("a.cu"), b"__device__ FLOAT f(int n) { return n; }\n\nHD int g(int n) { return n; }\n")
+    assert not source.errors
+    first, _ = functions(source)
+    assert first.text(first.node).startswith(b"__device__ FLOAT f")
+
+
+def test_functions_behind_a_macro_are_seen() -> None:
+    code = b"#define HD __host__ __device__\n\nstruct S {\n  HD inline bool f(int n) const { return n; }\n};\n"
+    (found,) = functions(Cuda(PurePosixPath("a.cu"), code))
+    assert found.name == b"f"
+    assert found.text(found.node).startswith(b"inline bool f")
