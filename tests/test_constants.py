@@ -48,6 +48,9 @@ PROJECT = Project((SOURCE, HEADER))
         (b"(2 + 3) * 4 / 3 % 4", 2),
         (b"1 << 4 | 1", 17),
         (b"-3 + 4", 1),
+        (b"-7 / 2", -3),  # Towards zero.
+        (b"-7 % 4", -3),
+        (b"7 / (WIDTH - 32)", None),
         (b"WIDTH", 32),
         (b"AREA", 256),
         (b"kernel", 513),

@@ -85,7 +85,7 @@ def _missed(project: Project) -> tuple[int, list[str]]:
 
 
 def test_no_function_of_a_fixture_that_ends_waits_when_it_is_inlined() -> None:
-    """The rules of these loops stand in two places: what one says ends must end in the other."""
+    """The game is one, but its facts stand in two places: what ends with one must end with the other."""
     folder = Path(__file__).parent.parent / "fixtures"
     total = 0
     for name in ("spin_locks", "atomics", "barriers", "memory_order", "warp_intrinsics", "cooperative_groups"):

@@ -310,6 +310,23 @@ def test_recursion_ends() -> None:
     assert not kernels.reaches(f, re.compile(rb"__syncthreads"))
 
 
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [("WAIT();", True), ("Lock lock;", True), ("Lock a; a + 1;", True), ("g();", True), ("Lock* lock;", False)],
+)
+def test_a_barrier_is_reached_through_macros_constructors_and_operators(body: str, expected: bool) -> None:
+    operator = b"int operator+(int) { __syncthreads(); return 1; }"
+    constructor = b"Lock() { __syncthreads(); }"
+    text = b"#define WAIT() __syncthreads()\n__device__ void g() { WAIT(); }\n"
+    text += b"struct Lock { __device__ %s };\n" % (operator if "+" in body else constructor)
+    text += b"__device__ void f() { %s }\n" % body.encode()
+    project = Project((Cuda(PurePosixPath("a.cu"), text),))
+    kernels = Kernels.of(project)
+    (f,) = kernels.definitions(source(project, "a.cu"), b"f")
+    assert kernels.reaches(f, re.compile(rb"__syncthreads")) == expected
+    assert not kernels.reaches(f, re.compile(rb"__syncwarp"))
+
+
 def test_a_project_with_kernels_is_pickled_without_trees() -> None:
     kernels, kernel = parsed()
     kernels.uniformity(kernel, probes(kernel)[0].arguments[0])

@@ -12,7 +12,7 @@ import re
 from pathlib import Path
 
 from hipport.core.tables import load, one_of
-from hipport.syntax.cuda_names import VARIABLE, WHOLE_GROUP
+from hipport.syntax.cuda_names import VARIABLE
 
 _WORDS: dict[str, str] = load(Path(__file__).with_suffix(".toml"))["words"]
 
@@ -44,8 +44,6 @@ LAYERS = re.compile(rb"threadIdx\s*\.\s*z")
 RANK = re.compile(rb"\b(\w+)\s*(?:\.|->)\s*thread_rank\b")
 #: Constants that are 32 by their names, including PyTorch's C10_WARP_SIZE (c10/macros/Macros.h).
 WARP_SIZES = re.compile(_words("warp_sizes"), re.IGNORECASE)
-#: Names that look like constants or macros, and words that are the same for every thread.
-GIVEN = re.compile(rb"[A-Z][A-Z0-9_]*|k[A-Z]\w*|true|false|warpSize|" + VARIABLE + rb"|" + WHOLE_GROUP)
 #: Variables that CUDA and HIP define, without white space.
 BUILT_IN_VARIABLES = re.compile(VARIABLE + rb"\.[xyz]")
 _FUNCTIONS = load(Path(__file__).with_name("pure_functions.toml"))["functions"]

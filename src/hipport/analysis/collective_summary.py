@@ -14,7 +14,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from itertools import chain, islice, permutations, product
 from pathlib import PurePath
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 from hipport.analysis import build_defaults
 from hipport.analysis.divergence import Side, sides_of
@@ -79,6 +79,34 @@ class Meeting(NamedTuple):
 
 
 T = TypeVar("T")
+Key = TypeVar("Key")
+Found = TypeVar("Found")
+
+
+class _Rounds(Generic[Key, Found]):
+    """Results that may depend on themselves: inside of its own computation, a result is that of the round before."""
+
+    def __init__(self, compute: Callable[[Key], Found], nothing: Found) -> None:
+        self._compute, self._nothing = compute, nothing
+        self.known: dict[Key, Found] = {}
+        self._before: dict[Key, Found] = {}
+        self.open: set[Key] = set()
+        #: Whether a result depends on itself.
+        self.recursive = False
+
+    def __call__(self, key: Key) -> Found:
+        if key in self.open:
+            self.recursive = True
+            return self._before.get(key, self._nothing)
+        if key not in self.known:
+            self.open.add(key)
+            self.known[key] = self._compute(key)
+            self.open.remove(key)
+        return self.known[key]
+
+    def begin(self) -> None:
+        """Begin another round."""
+        self._before, self.known = self.known, {}
 
 
 @dataclass(frozen=True)
@@ -168,36 +196,29 @@ class Reach:
         self.collectives = collectives
         self.found: dict[CallPlace, Meeting] = {}
         #: The transitive callers of collectives, and those of them that may be called elsewhere, by name.
-        found = transitive_callers(self.files, self.kernels, _matched(self.files, collectives.names))
+        found = transitive_callers(self.files, self.kernels.functions, _matched(self.files, collectives.names))
         self.units = found.units
         self.transitive_callers = found.named
         self.classes = found.classes
         self.operators = found.operators
-        self._mentions: dict[Function, tuple[Mention, ...]] = {}
-        #: The summaries of the round before, for recursive functions.
-        self._again: dict[Function, tuple[Mention, ...]] = {}
+        #: The places in a function from which collectives are reached.
+        self.mentions: _Rounds[Function, tuple[Mention, ...]] = _Rounds(self._mentions, ())
+        #: The calls that a macro or class reaches.
+        self.of_text: _Rounds[Text, tuple[Reached, ...]] = _Rounds(self._of_text, ())
+        #: The summaries by name. They are computed for all calls of a name together, because there may be as many calls
+        #: as there are functions of the name.
+        self._called: _Rounds[bytes, _Common] = _Rounds(self._find_called, _Common({}, {}, ()))
+        #: What a name in a macro or class reaches. Its arguments there are ignored.
+        self._named_in_macro: _Rounds[bytes, tuple[Reached, ...]] = _Rounds(self._find_named_in_macro, ())
         self._reached: dict[Function, tuple[Reached, ...]] = {}
-        #: The summaries by name, and those of the round before. They are computed for all calls of a name together,
-        #: because there may be as many calls as there are functions of the name.
-        self._common: dict[bytes, _Common] = {}
-        self._common_again: dict[bytes, _Common] = {}
-        self._common_open: set[bytes] = set()
-        self._of_any: dict[bytes, tuple[Reached, ...]] = {}
-        self._of_any_again: dict[bytes, tuple[Reached, ...]] = {}
-        self._of_any_open: set[bytes] = set()
         self._by_pointers: dict[Function, dict[CallPlace, Reached]] = {}
         #: Derived results that many calls share, by the object and the operation.
         self._derived: dict[object, tuple[tuple[Reached, ...], tuple[Reached, ...]]] = {}
-        #: The summaries of macros and classes, and those of the round before.
-        self._texts: dict[Text, tuple[Reached, ...]] = {}
-        self._texts_again: dict[Text, tuple[Reached, ...]] = {}
         self._places: dict[PurePath, list[tuple[int, bytes]]] = {}
         self._named_by: dict[tuple[Function, int, int, int], LaneNaming] = {}
-        self._open: set[Text | Function] = set()
         self._indirect: dict[Function, list[tuple[Indirect, list[Function]]]] = {}
         self._operator_uses: dict[Function, list[tuple[Node, list[Function]]]] = {}
         self._taken: dict[tuple[Function, int, int], tuple[Side, ...]] = {}
-        self._recursive = False
         functions = [unit for unit in self.units if isinstance(unit, Function)]
         #: The functions that may be called by pointers and objects, and the names of virtual functions.
         self.pointed = pointed(self.files, functions)
@@ -236,15 +257,14 @@ class Reach:
         found = -1
         while True:
             count = sum(len(mention.reached) for function in functions for mention in self.mentions(function))
-            count += sum(map(len, self._texts.values()))
-            if not self._recursive or count == found:
+            count += sum(map(len, self.of_text.known.values()))
+            rounds = self.mentions, self.of_text, self._called, self._named_in_macro
+            if not any(each.recursive for each in rounds) or count == found:
                 return
             found = count
-            self._again, self._mentions, self._reached = self._mentions, {}, {}
-            self._texts_again, self._texts = self._texts, {}
-            self._common_again, self._common = self._common, {}
-            self._of_any_again, self._of_any = self._of_any, {}
-            self._derived, self._by_pointers = {}, {}
+            for each in rounds:
+                each.begin()
+            self._reached, self._derived, self._by_pointers = {}, {}, {}
 
     def _words_of(self, unit: Function | Text, more: AbstractSet[bytes] = frozenset()) -> Iterator[tuple[int, bytes]]:
         """Yield the places in a function or macro of collectives' names, their transitive callers', and `more`."""
@@ -258,23 +278,16 @@ class Reach:
             places = [(span.start, name) for span, name in source.names(more | {name for _, name in places})]
         return islice(places, bisect_left(places, (start,)), bisect_left(places, (end,)))
 
-    def mentions(self, function: Function) -> tuple[Mention, ...]:
-        """Return the places in a function from which collectives are reached."""
-        if function in self._open:
-            self._recursive = True
-            return self._again.get(function, ())
-        if function not in self._mentions:
-            self._open.add(function)
-            self._mentions[function] = (
-                *self._find_mentions(function),
-                *self._find_indirect(function),
-                *self._find_in_macros(function),
-                *self._find_operators(function),
-            )
-            self._open.remove(function)
-            if function.tangled:
-                self.too_far(each for mention in self._mentions[function] for each in mention.reached)
-        return self._mentions[function]
+    def _mentions(self, function: Function) -> tuple[Mention, ...]:
+        found = (
+            *self._find_mentions(function),
+            *self._find_indirect(function),
+            *self._find_in_macros(function),
+            *self._find_operators(function),
+        )
+        if function.tangled:
+            self.too_far(each for mention in found for each in mention.reached)
+        return found
 
     def too_far(self, calls: Iterable[Reached]) -> None:
         """Record calls for which the other calls that lanes may make meanwhile are not followed."""
@@ -287,7 +300,7 @@ class Reach:
         if isinstance(unit, Text):
             return self.of_text(unit)
         mentions = self.mentions(unit)
-        if unit in self._open:
+        if unit in self.mentions.open:
             return self._reached_by(unit, mentions)
         if unit not in self._reached:
             self._reached[unit] = tuple(self._reached_by(unit, mentions))
@@ -331,38 +344,30 @@ class Reach:
             self._derived[key] = (found, reached)
         return found
 
-    def _called(self, name: bytes) -> _Common:
+    def _find_called(self, name: bytes) -> _Common:
         """The results for the functions, macros and classes of a name, for all callers."""
-        if name in self._common_open:
-            self._recursive = True
-            return self._common_again.get(name) or _Common({}, {}, ())
-        if name not in self._common:
-            self._common_open.add(name)
-            common = _Common({}, {}, ())
-            # Many macros, classes and functions share results, which stay alive because these hold them.
-            seen: set[int] = set()
-            for unit in self.transitive_callers.get(name, ()):
-                reached = self.reached(unit)
-                if id(reached) in seen:
-                    continue
-                of_any = isinstance(reached, tuple)
-                for one in reached:
-                    # For one place the last result counts, at the position of the first, with the shortest chain of
-                    # calls.
-                    before = common.all.get(one.place, one)
-                    each = one if before.through >= one.through else one._replace(through=before.through)
-                    common.of_call.pop(each.place, None)
-                    if each.lanes.parameter >= 0 or each.under:
-                        common.of_call[each.place] = (unit, each)
-                        of_any = False
-                    lanes = LaneNaming(inside=True) if each.lanes.found and each.lanes.parameter < 0 else each.lanes
-                    common.all[each.place] = each if lanes is each.lanes else each._replace(lanes=lanes)
-                if of_any:
-                    seen.add(id(reached))
-            common.whole = tuple(common.all.values())
-            self._common[name] = common
-            self._common_open.remove(name)
-        return self._common[name]
+        common = _Common({}, {}, ())
+        # Many macros, classes and functions share results, which stay alive because these hold them.
+        seen: set[int] = set()
+        for unit in self.transitive_callers.get(name, ()):
+            reached = self.reached(unit)
+            if id(reached) in seen:
+                continue
+            of_any = isinstance(reached, tuple)
+            for one in reached:
+                # For one place the last result counts, at the position of the first, with the shortest chain of calls.
+                before = common.all.get(one.place, one)
+                each = one if before.through >= one.through else one._replace(through=before.through)
+                common.of_call.pop(each.place, None)
+                if each.lanes.parameter >= 0 or each.under:
+                    common.of_call[each.place] = (unit, each)
+                    of_any = False
+                lanes = LaneNaming(inside=True) if each.lanes.found and each.lanes.parameter < 0 else each.lanes
+                common.all[each.place] = each if lanes is each.lanes else each._replace(lanes=lanes)
+            if of_any:
+                seen.add(id(reached))
+        common.whole = tuple(common.all.values())
+        return common
 
     def _find_mentions(self, unit: Function) -> Iterator[Mention]:
         lambdas = _lambdas(unit)
@@ -572,7 +577,7 @@ class Reach:
         """What functions reach that are called by pointer, as an object or as an operator, by place."""
         if function not in self._by_pointers:
             found = {each.place: self._by_pointer(each) for each in self.reached(function)}
-            if function in self._open:
+            if function in self.mentions.open:
                 return found
             self._by_pointers[function] = found
         return self._by_pointers[function]
@@ -583,18 +588,10 @@ class Reach:
         lanes = LaneNaming(inside=bool(reached.lanes.inside or reached.lanes.found))
         return reached._replace(lanes=lanes, under=frozenset())
 
-    def of_text(self, text: Text) -> tuple[Reached, ...]:
-        """Return the calls that a macro or class reaches."""
-        if text in self._open:
-            self._recursive = True
-            return self._texts_again.get(text, ())
-        if text not in self._texts:
-            self._open.add(text)
-            parts = [*self._of_macro(text)]
-            # Several paths may lead to the same call.
-            self._texts[text] = parts[0] if len(parts) == 1 else tuple(dict.fromkeys(chain(*parts)))
-            self._open.remove(text)
-        return self._texts[text]
+    def _of_text(self, text: Text) -> tuple[Reached, ...]:
+        parts = [*self._of_macro(text)]
+        # Several paths may lead to the same call.
+        return parts[0] if len(parts) == 1 else tuple(dict.fromkeys(chain(*parts)))
 
     def _of_macro(self, macro: Text) -> Iterator[tuple[Reached, ...]]:
         code = macro.source.code
@@ -621,17 +618,9 @@ class Reach:
             else:
                 yield self._named_in_macro(name)
 
-    def _named_in_macro(self, name: bytes) -> tuple[Reached, ...]:
-        """What a name in a macro or class reaches. Its arguments there are ignored."""
-        if name in self._of_any_open:
-            self._recursive = True
-            return self._of_any_again.get(name, ())
-        if name not in self._of_any:
-            self._of_any_open.add(name)
-            reached = chain.from_iterable(self.reached(unit) for unit in self.transitive_callers.get(name, ()))
-            self._of_any[name] = tuple(dict.fromkeys(each._replace(under=frozenset()) for each in reached))
-            self._of_any_open.remove(name)
-        return self._of_any[name]
+    def _find_named_in_macro(self, name: bytes) -> tuple[Reached, ...]:
+        reached = chain.from_iterable(self.reached(unit) for unit in self.transitive_callers.get(name, ()))
+        return tuple(dict.fromkeys(each._replace(under=frozenset()) for each in reached))
 
     def _named(self, function: Function, mask: Node | None, depth: int = 3) -> LaneNaming:
         """Return how the expression `mask` names lanes."""

@@ -8,15 +8,15 @@ different values, template parameters, and everything else are unknown.
 
 from __future__ import annotations
 
-import operator
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from hipport.core.edits import Span
 from hipport.program.project import Component, Project
 from hipport.syntax.cpp import Cpp, word_before
 from hipport.syntax.declarations import heads, namespaces
+from hipport.syntax.preprocessor_values import IntegerExpression
 
 if TYPE_CHECKING:
     from hipport.analysis.functions import Function
@@ -42,34 +42,9 @@ _NAMING = frozenset(b"struct class union enum namespace".split())
 _TEMPLATE = re.compile(rb"\s*template\s*<.*?>\s*(?=struct\b|class\b|union\b)", re.DOTALL)
 _ENUM = re.compile(rb"enum\b[^;{}()]*\{([^{}]*)\}")
 _ENTRY = re.compile(rb"([A-Za-z_]\w*)\s*=\s*([^,;(){}]+)(?=,|$)")
-_TOKEN = re.compile(rb"0[xX][0-9a-fA-F']+|[0-9][0-9']*|(?:[A-Za-z_]\w*(?:\s*::\s*)?)+|<<|>>|[<>=!]=|&&|\|\||\S")
-_STRENGTHS = (b"||", b"&&", b"|", b"^", b"&", b"== !=", b"< > <= >=", b"<< >>", b"+ -", b"* / %")
-_STRENGTH = {sign: strength for strength, signs in enumerate(_STRENGTHS, 1) for sign in signs.split()}
+_TOKEN = re.compile(rb"[0-9](?:'?\w)*|(?:[A-Za-z_]\w*(?:\s*::\s*)?)+|<<|>>|[<>=!]=|&&|\|\||\S")
 #: Constants of hipport's own headers, which appear in files that were ported before.
 OWN = {b"hipport::warp_size": 32, b"hipport::native::max_lanes": 64, b"hipport::native::max_waves": 32}
-#: The operators that are evaluated.
-WORKED_OUT: dict[bytes, Callable[[int, int], int]] = {
-    b"|": operator.or_,
-    b"^": operator.xor,
-    b"&": operator.and_,
-    b"<<": lambda a, b: a << min(b, 64),
-    b">>": lambda a, b: a >> min(b, 64),
-    b"+": operator.add,
-    b"-": operator.sub,
-    b"*": operator.mul,
-    b"/": operator.floordiv,
-    b"%": operator.mod,
-}
-_COMPARED: dict[bytes, Callable[[int, int], int]] = {
-    b"||": lambda a, b: int(bool(a) or bool(b)),
-    b"&&": lambda a, b: int(bool(a) and bool(b)),
-    b"==": lambda a, b: int(a == b),
-    b"!=": lambda a, b: int(a != b),
-    b"<": lambda a, b: int(a < b),
-    b">": lambda a, b: int(a > b),
-    b"<=": lambda a, b: int(a <= b),
-    b">=": lambda a, b: int(a >= b),
-}
 _NAME = re.compile(rb"(?<![\w:])[A-Za-z_]\w*(?!\s*::)")
 # Precedes a variable that does not change.
 _STAYS = re.compile(rb"\bconst(?:expr)?\b[^;{}]*\Z")
@@ -272,21 +247,21 @@ def _one_by_one(name: bytes, body: bytes) -> Iterator[tuple[bytes, int, int]]:
             name, start = following[1], following.start(2)
 
 
-class ConstantExpression:
-    """Evaluates an expression. Raises ValueError and IndexError for unknown syntax."""
+class ConstantExpression(IntegerExpression):
+    """Evaluates an expression. Raises ValueError and IndexError for unknown syntax, and for unknown values."""
 
     def __init__(self, text: bytes, defined: Mapping[bytes, bytes | None], depth: int) -> None:
         if depth > 8:
             raise ValueError(text)
-        self.tokens = _TOKEN.findall(text)[::-1]
+        super().__init__(_TOKEN.findall(text))
         self.defined = defined
         self.depth = depth
 
     def value(self) -> int:
         """Return its value, also that of `if (a) return b; else return c;`, the whole body of some functions."""
-        result = self._branches() if self.tokens[-1:] == [b"if"] else self._choice()
-        if self.tokens:
-            raise ValueError(self.tokens[-1])
+        result = self._branches() if self.tokens[-1:] == [b"if"] else self.ternary()
+        if self.tokens or result is None:
+            raise ValueError(self.tokens[-1:])
         return result
 
     def named(self, name: bytes) -> int:
@@ -306,21 +281,19 @@ class ConstantExpression:
         """Return the size of a type in bytes."""
         return size(text)
 
-    def _branches(self) -> int:
+    def _branches(self) -> int | None:
         self._skip(b"if")
         self._skip(b"constexpr")
-        condition = self._unary()  # With its parentheses.
+        condition = self.unary()  # With its parentheses.
         found = []
         for _ in range(2):
             self._skip(b"else")
             self._skip(b"{")
-            if not self._skip(b"return"):
-                raise ValueError("if")
-            found.append(self._choice())
-            if not self._skip(b";"):
-                raise ValueError("return")
+            self.next(b"return")
+            found.append(self.ternary())
+            self.next(b";")
             self._skip(b"}")
-        return found[0] if condition else found[1]
+        return None if condition is None else found[0] if condition else found[1]
 
     def _skip(self, token: bytes) -> bool:
         found = self.tokens[-1:] == [token]
@@ -328,50 +301,12 @@ class ConstantExpression:
             self.tokens.pop()
         return found
 
-    def _choice(self) -> int:
-        """Return the value of `a ? b : c`."""
-        condition = self._binary(1)
-        if not self.tokens or self.tokens[-1] != b"?":
-            return condition
-        self.tokens.pop()
-        chosen = self._choice()
-        if self.tokens.pop() != b":":
-            raise ValueError("?")
-        other = self._choice()
-        return chosen if condition else other
-
-    def _binary(self, weakest: int) -> int:
-        left = self._unary()
-        while self.tokens and (strength := _STRENGTH.get(self.tokens[-1], 0)) >= weakest:
-            sign = self.tokens.pop()
-            work = WORKED_OUT.get(sign) or _COMPARED[sign]
-            left = work(left, self._binary(strength + 1))
-        return left
-
-    def _unary(self) -> int:
-        token = self.tokens.pop()
-        if token == b":" and self.tokens[-1] == b":":
-            self.tokens.pop()  # `::kLanes`
-            token = self.tokens.pop()
-        if token == b"-":
-            return -self._unary()
-        if token == b"!":
-            return int(not self._unary())
-        if token == b"(":
-            result = self._choice()
-            if self.tokens.pop() != b")":
-                raise ValueError(token)
-            return result
-        if token[:1].isdigit():
-            # A suffix is a token of its own.
-            if self.tokens and self.tokens[-1].lower() in (b"u", b"l", b"ul", b"lu", b"ll", b"ull", b"llu"):
-                self.tokens.pop()
-            digits = token.replace(b"'", b"")
-            return int(digits, 8 if digits.isdigit() and digits.startswith(b"0") else 0)
+    def operand(self, token: bytes) -> int | None:
+        """Return the value of a name, an array's element, a call without arguments, or `sizeof`."""
+        if token == b":" and self._skip(b":"):
+            token = self.next()  # `::kLanes`
         if token == b"sizeof":
             return self._sizeof()
-        if token in (b"true", b"false"):
-            return int(token == b"true")
         name = b"".join(token.split())
         own = OWN.get(name)
         if own is not None:
@@ -380,19 +315,14 @@ class ConstantExpression:
             del self.tokens[-2:]
             name += b"()"
         if self._skip(b"["):
-            index = self._choice()
-            if not self._skip(b"]"):
-                raise ValueError("[")
-            return self.element(name, index)
+            index = self.ternary()
+            self.next(b"]")
+            return None if index is None else self.element(name, index)
         return self.named(name)
 
-    def _sizeof(self) -> int:
+    def _sizeof(self) -> int | None:
+        self.next(b"(")
         words = []
-        if self.tokens.pop() != b"(":
-            raise ValueError("sizeof")
-        while (token := self.tokens.pop()) != b")":
+        while (token := self.next()) != b")":
             words.append(token)
-        result = self.size_of(b" ".join(words))
-        if result is None:
-            raise ValueError("sizeof")
-        return result
+        return self.size_of(b" ".join(words))

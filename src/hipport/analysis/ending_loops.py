@@ -18,7 +18,7 @@ from hipport.analysis.device_ir import DeviceIR, Instruction
 from hipport.analysis.lowering_state import class_in, without_arguments
 from hipport.analysis.memory_places import kind_of_call
 from hipport.analysis.reconvergence import Loop, Reconvergence
-from hipport.analysis.waiting_loops import THROUGH, is_cyclic
+from hipport.analysis.waiting_loops import THROUGH, LoopGame
 
 _STORES = frozenset(("store", "assign", "initialize", "compound"))
 #: Variables that only the lane itself can change. A temporary may stand for a variable outside functions.
@@ -98,14 +98,11 @@ class EndingLoops:
 
 
 def _ends(ir: DeviceIR, program: NamedFunctions) -> bool:
-    values: _Values | None = None
-    for loop in Reconvergence(ir.blocks).loops:
-        if not loop.once:
-            return False  # by `goto`
-        values = values or _Values(ir, program)
-        if _InLoop(values, loop).kept():
-            return False
-    return True
+    loops = Reconvergence(ir.blocks).loops
+    if not all(loop.once for loop in loops):
+        return False  # by `goto`
+    values = _Values(ir, program) if loops else None
+    return values is None or not any(_InLoop(values, loop).kept() for loop in loops)
 
 
 class _Values:
@@ -137,76 +134,27 @@ class _Values:
         return not self._program.named(without_arguments(each.name).rpartition("::")[2].strip())
 
 
-class _InLoop:
+class _InLoop(LoopGame):
     def __init__(self, values: _Values, loop: Loop) -> None:
-        self._values, self._loop = values, loop
-        self._known: dict[int, bool] = {}
+        super().__init__(values.ir.blocks, values.definitions, loop)
+        self._values = values
+        self._own: dict[int, bool] = {}
 
-    def kept(self) -> set[int]:
-        """The blocks in which a lane may be kept by memory that stays the same."""
-        kept = set(self._loop.blocks)
-        changed = True
-        while changed:
-            changed = False
-            for block in sorted(kept, reverse=True):
-                if not self._stays(block, kept):
-                    kept.discard(block)
-                    changed = True
-        return kept
-
-    def _stays(self, block: int, kept: set[int]) -> bool:
-        of = self._values.ir.blocks[block]
-        if all(each in kept for each in of.successors):
-            return bool(of.successors)
-        inside = any(each in kept for each in of.successors)
-        if not inside or of.condition is None or len(set(of.successors)) == 1:
-            return inside
-        if len(of.successors) > 2:
-            return not self._is_own(of.condition)
-        return any(of.successors[0 if side else 1] in kept for side in self._held(of.condition))
-
-    def _held(self, register: int) -> frozenset[bool]:
-        """The values that a condition may have in every iteration."""
-        source = self._source(register)
-        if source is not None and source.operation == "cast" and source.type in ("bool", ""):
-            return self._held(source.operands[0])
-        if source is not None and source.operation == "constant" and source.number is not None:
-            return frozenset((bool(source.number),))
-        if source is not None and source.operation == "unary" and source.name in ("!", "not"):
-            return frozenset(not each for each in self._held(source.operands[0]))
-        if source is not None and source.operation == "binary" and source.name in ("&&", "||"):
-            one, two = (self._held(each) for each in source.operands[:2])
-            decisive = source.name == "||"
-            either = frozenset((decisive,)) if decisive in one | two else frozenset()
-            both = frozenset((not decisive,)) if (not decisive) in one & two else frozenset()
-            return either | both
-        return frozenset() if self._is_own(register) else frozenset((True, False))
-
-    def _source(self, register: int) -> Instruction | None:
-        found = self._values.definitions.get(register)
-        return found[0] if found is not None and found[1] in self._loop.blocks else None
-
-    def _is_own(self, register: int) -> bool:
+    def may_change(self, register: int, foreign: bool) -> bool:
         """Whether the lane itself changes the value in each iteration."""
-        if register not in self._known:
-            self._known[register] = self._find_own(register)
-        return self._known[register]
+        if register not in self._own:
+            self._own[register] = self._find_own(register)
+        return self._own[register]
 
     def _find_own(self, register: int) -> bool:
-        seen: set[int] = set()
-        waiting = [register]
-        while waiting:
-            number = waiting.pop()
-            source = self._source(number)
-            if number in seen or source is None:
-                continue
-            seen.add(number)
+        seen = set()
+        for number, source in self._behind((register,)):
             if source.operation == "call" and self._changes_itself(source):
                 return True
-            waiting += self._before(source)
-        return is_cyclic(seen, self._source, self._before)
+            seen.add(number)
+        return self._is_cyclic(seen)
 
-    def _before(self, source: Instruction) -> Iterator[int]:
+    def values_before(self, source: Instruction) -> Iterator[int]:
         yield from source.operands
         if source.operation in THROUGH:
             first = source.operation in ("load", "compound", "decay")
@@ -234,19 +182,6 @@ class _InLoop:
         if kind == "counts":
             given = self._values.definitions.get(arguments[1])
             return given is None or given[0].operation != "constant" or given[0].number != 0
-        return self._is_read(arguments[1], source.target)
-
-    def _is_read(self, register: int, call: int) -> bool:
-        """Whether a value depends on the result of an earlier round's call."""
-        seen: set[int] = set()
-        waiting = [register, *self._assigned(register)]
-        while waiting:
-            number = waiting.pop()
-            if number == call:
-                return True
-            source = self._source(number)
-            if number in seen or source is None:
-                continue
-            seen.add(number)
-            waiting += self._before(source)
-        return False
+        # It expects the result of an earlier round's call.
+        expected = (arguments[1], *self._assigned(arguments[1]))
+        return any(number == source.target for number, _ in self._behind(expected))

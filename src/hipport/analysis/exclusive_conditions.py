@@ -8,10 +8,9 @@ from collections.abc import Iterator
 from functools import lru_cache
 from itertools import accumulate
 
+from hipport.analysis.macros import branches
 from hipport.analysis.transitive_callers import Text
 
-_IF = re.compile(rb"\bif(?:\s|\\\r?\n)*\(")
-_ELSE = re.compile(rb"(?:\s|\\\r?\n)*else\b")
 # Longer conditions are not followed into functions.
 _LONGEST = 200
 WORD = re.compile(rb"[A-Za-z_]\w*")
@@ -92,30 +91,10 @@ def with_arguments(condition: bytes, parameters: tuple[bytes, ...], given: tuple
 
 def conditions_of(macro: Text, place: int) -> Iterator[bytes]:
     """Yield the conditions of the `if`s in a macro on which `place` is control dependent."""
-    code = macro.source.code
-    for match in _IF.finditer(code, macro.start, place):
-        closing = macro.source.closing(match.end() - 1)
-        if closing is None or closing > place:
-            continue
-        text = squeezed(code[match.end() : closing].replace(b"\\", b" "))
-        end = _end(macro, closing + 1)
-        other = _ELSE.match(code, end, macro.end)
-        if place < end:
-            yield text
-        elif other is not None and place < _end(macro, other.end()):
-            yield b"!" + text
-
-
-def _end(macro: Text, start: int) -> int:
-    """Return the end of the statement that begins at `start`, or after white space there, in a macro."""
-    code = macro.source.code
-    while start < macro.end and code[start : start + 1] in (b" ", b"\t", b"\\", b"\n", b"\r"):
-        start += 1
-    if code[start : start + 1] == b"{":
-        closing = macro.source.closing(start)
-        return macro.end if closing is None else closing + 1
-    end = code.find(b";", start, macro.end)
-    return macro.end if end < 0 else end + 1
+    for each in branches(macro.source.code[macro.start : macro.end].replace(b"\\", b" ")):
+        for sign, (start, end) in ((b"", each.yes), (b"!", each.no)):
+            if start <= place - macro.start < end:
+                yield sign + squeezed(each.condition)
 
 
 def squeezed(text: bytes) -> bytes:

@@ -420,7 +420,7 @@ def _from_callers(kernels: Kernels, function: Function, size: int, what: str) ->
         reason = "no call by name is seen, and no call through a pointer or an object separates them"
         yield Ground(claim, Scope.GROUP, reason, *at)
         return
-    count = len(_kernels(kernels, function))
+    count = sum(each.kernel for each in kernels.with_callers(function))
     of = f", in the code of {count} kernel{'s' * (count != 1)}" if count else ""
     claim = f"threads that reach a call of {_called(function)} reach it"
     yield Ground(claim, Scope.GROUP, f"{_calls(calls)} of it {_are(calls)} seen{of}", *at)
@@ -433,18 +433,6 @@ def _from_callers(kernels: Kernels, function: Function, size: int, what: str) ->
                 seen.add(caller)
                 waiting.append(caller)
     yield from islice(told, _CONDITIONS)
-
-
-def _kernels(kernels: Kernels, function: Function) -> set[Function]:
-    """Return the kernels that reach a function, as far as calls are followed."""
-    found: set[Function] = set()
-    seen = {function}
-    waiting = [function]
-    while waiting:
-        for caller in {caller for caller, _ in kernels.called_at(waiting.pop())} - seen:
-            seen.add(caller)
-            (found.add if caller.kernel else waiting.append)(caller)
-    return found
 
 
 def at_place(kernels: Kernels, source: Cpp, span: Span, size: int) -> tuple[Ground, ...]:

@@ -15,6 +15,7 @@ from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
+from hipport.analysis.device_program import class_name_of
 from hipport.analysis.functions import Call, Function, arguments, called_name, functions, is_method, nodes
 from hipport.analysis.implicit_calls import classes_around
 from hipport.analysis.kernels import Kernels
@@ -414,12 +415,7 @@ def _find_made_from(node: Node, function: Function, kernels: Kernels, depth: int
 
 
 def _class(function: Function) -> bytes:
-    """The name of the class in which a method is defined; empty for other functions."""
-    outer = function.node.parent
-    while outer is not None and outer.type not in ("struct_specifier", "class_specifier"):
-        outer = outer.parent
-    name = outer.child_by_field_name("name") if outer is not None else None
-    return function.text(name) if name is not None else b""
+    return class_name_of(function).encode("latin1")
 
 
 def virtual(function: Function) -> bool:

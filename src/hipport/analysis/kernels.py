@@ -17,8 +17,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from functools import partial
-from itertools import product
 from operator import itemgetter
 from pathlib import PurePath
 from typing import TYPE_CHECKING, TypeVar
@@ -27,7 +27,6 @@ from hipport.analysis import group_types, template_arguments
 from hipport.analysis.block_shapes import BlockShape, shapes
 from hipport.analysis.build_defaults import open_defaults
 from hipport.analysis.built_ins import LAYERS, OTHER_DIMENSIONS, RANK, WARP_SIZES
-from hipport.analysis.constant_values import WORKED_OUT
 from hipport.analysis.device_program import Proofs
 from hipport.analysis.functions import (
     DEFINE,
@@ -46,8 +45,8 @@ from hipport.analysis.implied_device import implied_macros, may_imply, runs_on_d
 from hipport.analysis.macros import Macro, Mentioning, calls, defined, expanded, loops
 from hipport.analysis.outer_names import given_by_builds
 from hipport.analysis.prototypes import prototypes
+from hipport.analysis.transitive_callers import transitive_callers
 from hipport.analysis.uniform_values import BLOCK, VARYING, WARP, Affine, Numbering, Value
-from hipport.analysis.word_index import Holders
 from hipport.core.edits import Span
 from hipport.core.facts import Facts
 from hipport.program.project import Component, Project
@@ -72,7 +71,6 @@ _PARAMETERS = re.compile(rb"(?:\s|\\)*(?:<[^;{}]*>(?:\s|\\)*)?\(")
 _GOES_ON = frozenset(
     (b"{", b",", b")", b":", b".", b"-", b"=", b"(", b">", b"<", b"&", b"|", b"*", b"?", b"+", b"/", b"]")
 )
-_MOST_NUMBERS = 64
 _WORD = re.compile(rb"[A-Za-z_]\w*")
 _NAMED = re.compile(rb"(?:::)?\s*(?:[A-Za-z_]\w*\s*::\s*)*([A-Za-z_]\w*)")
 _NUMBER = re.compile(rb"\(*\s*(0[xX][0-9a-fA-F]+|\d+)[uUlL]*\s*\)*")
@@ -124,8 +122,7 @@ class _Known:
         self.assumed: dict[Function, dict[tuple[Numbering, int], None]] = {}
         self.one_warp: dict[tuple[Function, int], bool] = {}
         self.in_one_row: dict[Function, Node] = {}
-        self.reaches: dict[tuple[Function, re.Pattern[bytes]], bool] = {}
-        self.transitive_callers: dict[re.Pattern[bytes], frozenset[bytes]] = {}
+        self.reaching: dict[re.Pattern[bytes], tuple[frozenset[bytes], AbstractSet[object]]] = {}
 
 
 class Kernels(Facts):
@@ -254,49 +251,21 @@ class Kernels(Facts):
                 yield caller, node
 
     def reaches(self, function: Function, pattern: re.Pattern[bytes]) -> bool:
-        """Whether the function calls a name that `pattern` matches as a whole, directly or through others."""
-        transitive_callers = self.transitive_callers(function.source, pattern)
-        if function.name not in transitive_callers:
-            return False
-        known = self._known(function.source).reaches
-        key = (function, pattern)
-        if key not in known:
-            known[key] = False  # the result for a recursive call
-            known[key] = any(True for _ in function.calls(pattern)) or any(
-                self.reaches(other, pattern)
-                for name in {call.name for call in function.calls(transitive_callers)}
-                for other in self.definitions(function.source, name)
-            )
-        return known[key]
+        """Whether the function may call a name that `pattern` matches as a whole, directly or through others."""
+        return function in self._reaching(function.source, pattern)[1]
 
     def transitive_callers(self, source: Cpp, pattern: re.Pattern[bytes]) -> frozenset[bytes]:
-        """Return the names of all functions that may reach a name that `pattern` matches as a whole.
+        """Return the names of all functions, macros and classes that may reach a name that `pattern` matches."""
+        return self._reaching(source, pattern)[0]
 
-        Only files that contain such names are parsed.
-        """
-        component = self._project.component(source)
-        known = component.fact(_Known).transitive_callers
+    def _reaching(self, source: Cpp, pattern: re.Pattern[bytes]) -> tuple[frozenset[bytes], AbstractSet[object]]:
+        """The names of the transitive callers, and these themselves."""
+        known = self._known(source).reaching
         if pattern not in known:
-            files = [other for other in component if isinstance(other, Cpp)]
-            wanted: set[bytes] = set().union(*(other.matched(pattern) for other in files))
-            found: set[bytes] = set()
-            holders = Holders(files)
-            #: For each file that was asked: by name, the names of the functions that call it.
-            calling: dict[PurePath, dict[bytes, set[bytes]]] = {}
-            while wanted:
-                transitive_callers = set()
-                for other in holders.of(wanted):
-                    if other.path not in calling:
-                        by_name = calling[other.path] = {}
-                        for function in self.functions(other):
-                            for name in function.called:
-                                by_name.setdefault(name, set()).add(function.name)
-                    by_name = calling[other.path]
-                    for name in wanted & by_name.keys():
-                        transitive_callers |= by_name[name]
-                wanted = transitive_callers - found
-                found |= transitive_callers
-            known[pattern] = frozenset(found)
+            files = self.files(source)
+            names: frozenset[bytes] = frozenset().union(*(each.matched(pattern) for each in files))
+            found = transitive_callers(files, self.functions, names)
+            known[pattern] = frozenset(found.named), frozenset(found.units)
         return known[pattern]
 
     def uniformity(self, function: Function, node: Node, *, shown: bool = False) -> int:
@@ -348,7 +317,7 @@ class Kernels(Facts):
         agree.
         """
         assumed = self._known(source).assumed
-        of = [] if function is None else [each for each in self._with_callers(function) if each in assumed]
+        of = [] if function is None else [each for each in self.with_callers(function) if each in assumed]
         every = [each for some in (of or assumed) for each in assumed[some]]
         if not every:
             return ""
@@ -362,12 +331,14 @@ class Kernels(Facts):
         """The functions that call a function, also in macros."""
         return {caller: None for caller, _ in self.called_at(function)}
 
-    def _with_callers(self, function: Function) -> Iterable[Function]:
+    def with_callers(self, function: Function) -> Iterable[Function]:
+        """Return the function, and all that may call it, directly or through others, up to kernels."""
         found = {function: None}
         waiting = [function]
         while waiting:
-            callers = self._calling(waiting.pop())
-            waiting += [each for each in callers if each not in found]
+            each = waiting.pop()
+            callers = {} if each.kernel else self._calling(each)
+            waiting += [caller for caller in callers if caller not in found]
             found |= callers
         return found
 
@@ -427,41 +398,15 @@ class Kernels(Facts):
         """Return the values that a template parameter of the function may have; empty if one is unknown."""
         return template_arguments.given(self._project.component(function.source), function, name) or frozenset()
 
-    def numbers(self, function: Function, node: Node, depth: int = 4) -> frozenset[int]:
-        """Return the values that `node` may have, also for computed values and template parameters.
-
-        Empty if one is unknown.
-        """
-        while node.type == "parenthesized_expression" and len(node.named_children) == 1:
-            node = node.named_children[0]
+    def numbers(self, function: Function, node: Node) -> frozenset[int]:
+        """Return the numbers that the expression `node` may be, in all seen calls; empty if one is unknown."""
         one = self.constant(function, node)
         if one is not None:
             return frozenset((one,))
-        if not depth:
-            return frozenset()
-        if node.type == "binary_expression":
-            left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
-            work = WORKED_OUT.get(operator_of(node, function.source.code).encode())
-            if left is None or right is None or work is None:
-                return frozenset()
-            first, second = self.numbers(function, left, depth - 1), self.numbers(function, right, depth - 1)
-            try:
-                found = frozenset(work(a, b) for a, b in product(first, second))
-            except ZeroDivisionError:
-                return frozenset()
-            return found if len(found) <= _MOST_NUMBERS and min(found, default=0) >= 0 else frozenset()
-        if node.type != "identifier":
-            return frozenset()
-        name = function.text(node)
-        variable = function.locals.named(name, node.start_byte)
-        if variable is None:
-            if name not in function.template_parameters:
-                return frozenset()
-            return template_arguments.given(self._project.component(function.source), function, name) or frozenset()
-        given = function.locals.given.get(variable, ())
-        if len(given) == 1 and given[0].declares and len(given[0].values) == 1:
-            return self.numbers(function, given[0].values[0], depth - 1)
-        return frozenset()
+        proofs = self.proofs(function.source)
+        proofs.run(function)
+        value = proofs.told(function.source.path, (node.start_byte, node.end_byte), "")
+        return frozenset() if value is None else frozenset(value.numbers if value.number is None else (value.number,))
 
     def numbering(self, function: Function, node: Node) -> Affine | None:
         """Return how `node` numbers threads, from 0 in each block or in the grid; None if it does not."""
@@ -557,23 +502,7 @@ class Kernels(Facts):
         sizes |= {block.y for block in blocks or () if affine.axis is not Numbering.ROWS}
         if sizes and None not in sizes:
             return sizes == {1}
-        return not shown and not self._counts_otherwise(function, affine.axis)
-
-    def _counts_otherwise(self, function: Function, numbering: Numbering, depth: int = 4) -> bool:
-        """Whether the function, or a caller of it up to `depth` calls away, uses other numbers of threads.
-
-        These are threadIdx.y and .z, and ranks in groups of lanes: several threads of a block have the same.
-        """
-        if function.mentions(LAYERS if numbering is Numbering.ROWS else OTHER_DIMENSIONS):
-            return True
-        if function.mentions(RANK):
-            known = function.source.fact(group_types.sizes)
-            code = function.source.code
-            ranks = RANK.finditer(code, function.body.start_byte, function.body.end_byte)
-            if any(match[1] not in known or known[match[1]] for match in ranks):
-                return True
-        callers = self._calling(function) if depth else {}
-        return any(self._counts_otherwise(caller, numbering, depth - 1) for caller in callers)
+        return not shown and not any(_counts_otherwise(each, affine.axis) for each in self.with_callers(function))
 
     def _one_warp(self, function: Function, node: Node, taken: bool) -> bool:
         node = bare(node)
@@ -626,6 +555,20 @@ class Kernels(Facts):
             other = known.get(not shown)
             known[shown] = Proofs(self, source, shown, other.program if other is not None else None)
         return known[shown]
+
+
+def _counts_otherwise(function: Function, numbering: Numbering) -> bool:
+    """Whether the function uses other numbers of threads.
+
+    These are threadIdx.y and .z, and ranks in groups of lanes: several threads of a block have the same.
+    """
+    if function.mentions(LAYERS if numbering is Numbering.ROWS else OTHER_DIMENSIONS):
+        return True
+    if not function.mentions(RANK):
+        return False
+    known = function.source.fact(group_types.sizes)
+    ranks = RANK.finditer(function.source.code, function.body.start_byte, function.body.end_byte)
+    return any(match[1] not in known or known[match[1]] for match in ranks)
 
 
 def _may_have_elements(source: Cpp, name: bytes) -> bool:

@@ -365,18 +365,22 @@ class Lowering(LoweredDeclarations):
             self._jump(body)
         else:
             self._condition(condition, body, after)
-        self._jumps.append(Jumps(after, step, len(self._scopes)))
         self._at = body
-        statement = node.child_by_field_name("body")
-        if statement is not None:
-            self._scoped(statement)
-        self._jump(step)
-        self._at = step
+        self._repeated(node, step, after)
         if update is not None:
             self.value(update)
         self._jump(test)
-        self._jumps.pop()
         self._at = after
+
+    def _repeated(self, node: Node, step: int, after: int) -> None:
+        """Lower the body of a loop, up to the block `step`, which `continue` leads to; `break` leads to `after`."""
+        self._jumps.append(Jumps(after, step, len(self._scopes)))
+        statement = node.child_by_field_name("body")
+        if statement is not None:
+            self._scoped(statement)
+        self._jumps.pop()
+        self._jump(step)
+        self._at = step
 
     def _lower_while_statement(self, node: Node) -> None:
         self._scopes.append(NameScope())
@@ -395,11 +399,11 @@ class Lowering(LoweredDeclarations):
         self._end_scope()
 
     def _lower_for_range_loop(self, node: Node) -> None:
-        self._scopes.append(NameScope())
         over, declarator = node.child_by_field_name("right"), node.child_by_field_name("declarator")
         if over is None or declarator is None:
             self._havoc(node, "hipport does not understand its range")
             return
+        self._scopes.append(NameScope())
         piece = self._piece(declarator)
         if self._is_own_range(over):
             self._lower_own_range(node, over, piece)
@@ -424,12 +428,7 @@ class Lowering(LoweredDeclarations):
             part = self._emit("nth", (element,), node, number=position) if piece.names else element
             stored = part if piece.reference else self._emit("load", (part,), node)
             self._emit("bind" if piece.reference else "store", (self._address_of(made), stored), node)
-        self._jumps.append(Jumps(after, test, len(self._scopes)))
-        statement = node.child_by_field_name("body")
-        if statement is not None:
-            self._scoped(statement)
-        self._jumps.pop()
-        self._jump(test)
+        self._repeated(node, test, after)
         self._at = after
         self._end_scope()
 
@@ -471,24 +470,18 @@ class Lowering(LoweredDeclarations):
             self._emit("bind", (self._address_of(made), element), node)
         else:
             self._emit("store", (self._address_of(made), self._emit("load", (element,), over)), node)
-        self._jumps.append(Jumps(after, step, len(self._scopes)))
-        statement = node.child_by_field_name("body")
-        if statement is not None:
-            self._scoped(statement)
-        self._jumps.pop()
-        self._jump(step)
-        self._at = step
+        self._repeated(node, step, after)
         one = self._emit("constant", (), node, number=1)
         self._emit("compound", (self._address_of(ends[0]), one), node, name="++")
         self._jump(test)
         self._at = after
 
     def _lower_switch_statement(self, node: Node) -> None:
-        self._scopes.append(NameScope())
         condition, body = node.child_by_field_name("condition"), node.child_by_field_name("body")
         if condition is None or body is None:
             self._havoc(node, "it is not understood")
             return
+        self._scopes.append(NameScope())
         asked = self._asked(condition)
         # An object is converted to a number by its own conversion.
         asked = self._emit("cast", (asked,), condition, type="int")
@@ -602,9 +595,6 @@ class Lowering(LoweredDeclarations):
         self._at = test
         self._branch(self._unknown(node, f"{macro} is not seen"), inner, after, declarator)
         self._at = inner
-        self._jumps.append(Jumps(after, test, len(self._scopes)))
-        self._scoped(body)
-        self._jumps.pop()
-        self._jump(test)
+        self._repeated(node, test, after)
         self._at = after
         self._end_scope()

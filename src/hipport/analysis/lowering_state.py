@@ -19,10 +19,8 @@ _WIDE = re.compile(
     r"(?:(?:const|constexpr|static|volatile|register|inline|signed|unsigned|long|int|std|auto|size_t|uint|ulong|"
     r"ptrdiff_t|u?int(?:32|64)_t|u?int_fast\d+_t|index_t|dim_t)\b|[\s:&])+"
 )
-# PTX that computes with its operands alone (PTX ISA 8.8, arithmetic, logic, conversion and video instructions).
 
 
-@lru_cache(maxsize=4096)
 @lru_cache(maxsize=4096)
 def is_wide(type_name: str) -> bool:
     """Whether a number of a thread keeps its value in the type, as far as its name tells."""
@@ -48,9 +46,9 @@ class LoweringContext:
     text: bytes
     #: The span in the file of a span of `code`.
     origin: Callable[[int, int], Span] = lambda start, end: (start, end)
-    #: The names of the members of a class, and of its bases; None if not all are seen.
     #: Whether a span is a complete construct of the file: of a macro's expansion, only the whole is.
     is_whole: Callable[[int, int], bool] = lambda start, end: True
+    #: The names of the members of a class, and of its bases; None if not all are seen.
     fields_of: Callable[[str], frozenset[str] | None] = lambda name: frozenset()
     is_class: Callable[[str], bool] = lambda name: False
     #: Whether a name is a type other than a seen class: an alias, or a template parameter.

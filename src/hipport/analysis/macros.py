@@ -9,7 +9,7 @@ It works like the preprocessor, but with every definition, whatever its conditio
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from math import prod
 from typing import NamedTuple
@@ -48,16 +48,19 @@ class Choice(NamedTuple):
     no: tuple[int, int]
 
 
-def choices(text: bytes) -> list[Choice]:
-    """Return the conditions in a text that choose between two sides: `if (x) … else …` and `x ? … : …`."""
-    found = []
+def branches(text: bytes) -> Iterator[Choice]:
+    """Yield the `if`s in a text; without an `else`, the other side is empty."""
     for match in _IF.finditer(text):
         closing = _closing(text, match.end() - 1)
         middle = _end_of_statement(text, closing + 1)
         other = _ELSE.match(text, middle)
-        if other is not None:
-            yes, no = (closing + 1, middle), (other.end(), _end_of_statement(text, other.end()))
-            found.append(Choice(text[match.end() : closing], yes, no))
+        no = (middle, middle) if other is None else (other.end(), _end_of_statement(text, other.end()))
+        yield Choice(text[match.end() : closing], (closing + 1, middle), no)
+
+
+def choices(text: bytes) -> list[Choice]:
+    """Return the conditions in a text that choose between two sides: `if (x) … else …` and `x ? … : …`."""
+    found = [each for each in branches(text) if each.no[0] > each.yes[1]]
     for match in re.finditer(rb"\?", text):
         start, end = _brackets_around(text, match.start())
         colon = _colon(text, match.end(), end)
@@ -70,13 +73,7 @@ def choices(text: bytes) -> list[Choice]:
 
 def conditional(text: bytes) -> list[tuple[bytes, int, int]]:
     """Return the conditions of `if`s without an `else` in a text, with the span of the dependent statement."""
-    found = []
-    for match in _IF.finditer(text):
-        closing = _closing(text, match.end() - 1)
-        end = _end_of_statement(text, closing + 1)
-        if _ELSE.match(text, end) is None:
-            found.append((text[match.end() : closing], closing + 1, end))
-    return found
+    return [(each.condition, *each.yes) for each in branches(text) if each.no[0] == each.yes[1]]
 
 
 def loop_conditions(text: bytes) -> list[bytes]:

@@ -19,8 +19,9 @@ from functools import cached_property
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
+from hipport.analysis.device_program import class_name_of
 from hipport.analysis.functions import DEFINE, Function, functions, is_method
-from hipport.analysis.implicit_calls import aliases, defaults, members
+from hipport.analysis.implicit_calls import aliases, classes_around, defaults, members
 from hipport.core.edits import Span
 from hipport.syntax.cpp import Cpp, within
 from hipport.syntax.vocabulary import places_of, words_of
@@ -30,8 +31,6 @@ if TYPE_CHECKING:
 
 _WORD = re.compile(rb"\b[A-Za-z_]\w*")
 _CALLED = re.compile(rb"\b([A-Za-z_]\w*)\s*[(<]")
-# `C::C(`, `C<T>::operator()(`
-_QUALIFIED = re.compile(rb"\b(\w+)\s*(?:<[^;{}()]*>\s*)?::\s*(?:~\s*)?\w+[^\w(]*\(")
 # Up to this many definitions, users are searched by name; for more, those of all definitions are found together.
 _MOST_ALONE = 64
 _BEHIND = re.compile(rb"\s*[(<]")
@@ -234,20 +233,9 @@ class Mentions:
 
 def _class_of(function: Function) -> bytes:
     """Return the class of a constructor, a destructor or an operator; b"" for any other function."""
-    name = function.name
-    of_class = is_method(function)
-    if not of_class:
-        return b""
-    qualified = _QUALIFIED.search(function.head)
-    if qualified is not None:
-        around = qualified[1]
-    else:
-        outer = next((each for each in function.outer if each.type in ("struct_specifier", "class_specifier")), None)
-        named = outer.child_by_field_name("name") if outer is not None else None
-        if named is not None and named.type == "template_type":
-            named = named.child_by_field_name("name")
-        around = function.text(named) if named is not None else b""
-    return around if name == around or name.startswith((b"~", b"operator")) else b""
+    # A friend that is defined in a class belongs to it as well.
+    around = class_name_of(function).encode("latin1") or min(classes_around(function), default=b"")
+    return around if function.name == around or function.name.startswith((b"~", b"operator")) else b""
 
 
 def _following(

@@ -8,7 +8,7 @@ classes(component, function, b"T")  # {b"Less"} for `template <class T>`, used a
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from hipport.analysis import constant_values
@@ -44,20 +44,21 @@ def texts(
     if declared is None:
         return
     of, owner, position, default = declared
+    for source, span in _uses(component, of, owner):
+        arguments = _arguments(source, span)
+        if arguments is not None and position < len(arguments):
+            yield source, arguments[position]
+        elif arguments is not None and default is not None:
+            yield function.source, Span(default.start_byte, default.end_byte)
+        elif deduced:
+            yield source, Span(span.end, span.end)
+
+
+def _uses(component: Component, of: bytes, owner: Node) -> Iterator[tuple[Cpp, Span]]:
+    """Yield the places that name a template, other than its own declaration."""
     for source in component:
-        for span, _ in source.names({of}) if isinstance(source, Cpp) and of in source.words else ():
-            assert isinstance(source, Cpp)
-            if _is_declared(source, span, owner):
-                continue
-            opening = _ARGUMENTS.match(source.code, span.end)
-            empty = opening is None or _NONE.match(source.code, opening.end()) is not None
-            arguments = () if opening is None or empty else template_arguments(source.code, opening.end() - 1)
-            if arguments is not None and position < len(arguments):
-                yield source, arguments[position]
-            elif arguments is not None and default is not None:
-                yield function.source, Span(default.start_byte, default.end_byte)
-            elif deduced:
-                yield source, Span(span.end, span.end)
+        if isinstance(source, Cpp) and of in source.words:
+            yield from ((source, span) for span, _ in source.names({of}) if not _is_declared(source, span, owner))
 
 
 def given(
@@ -73,16 +74,12 @@ def given(
     of, owner, position, node = declared
     default = function.text(node) if node is not None else b""
     found: set[int] = set()
-    for source in component:
-        for span, _ in source.names({of}) if isinstance(source, Cpp) and of in source.words else ():
-            assert isinstance(source, Cpp)
-            if _is_declared(source, span, owner):
-                continue
-            values = _used(component, source, span, position, default, depth)
-            if values is not None:
-                found |= values
-            elif not some:
-                return None
+    for source, span in _uses(component, of, owner):
+        values = _used(component, source, span, position, default, depth)
+        if values is not None:
+            found |= values
+        elif not some:
+            return None
     return frozenset(found) if 0 < len(found) <= _MOST else None
 
 
@@ -94,15 +91,11 @@ def classes(component: Component, function: Function, name: bytes, depth: int = 
     of, owner, position, node = declared
     default = function.text(node) if node is not None else b""
     found: set[bytes] = set()
-    for source in component:
-        for span, _ in source.names({of}) if isinstance(source, Cpp) and of in source.words else ():
-            assert isinstance(source, Cpp)
-            if _is_declared(source, span, owner):
-                continue
-            used = _class_used(component, source, span, position, default, depth)
-            if used is None:
-                return None
-            found |= used
+    for source, span in _uses(component, of, owner):
+        used = _class_used(component, source, span, position, default, depth)
+        if used is None:
+            return None
+        found |= used
     return frozenset(found) or None
 
 
@@ -160,13 +153,18 @@ def _is_declared(source: Cpp, span: Span, owner: Node) -> bool:
     return outer.type == "function_declarator" and outer.child_by_field_name("declarator") == node
 
 
+def _arguments(source: Cpp, span: Span) -> Sequence[Span] | None:
+    """Return the template arguments behind a name; None if they are not understood."""
+    opening = _ARGUMENTS.match(source.code, span.end)
+    empty = opening is None or _NONE.match(source.code, opening.end()) is not None
+    return () if opening is None or empty else template_arguments(source.code, opening.end() - 1)
+
+
 def _argument(source: Cpp, span: Span, position: int, default: bytes) -> bytes | None:
     """Return the argument of a template at a mention of its name; None if it is not seen."""
     if source.directive(span.start) is not None:
         return None  # arguments of macros are not examined
-    opening = _ARGUMENTS.match(source.code, span.end)
-    empty = opening is None or _NONE.match(source.code, opening.end()) is not None
-    arguments = () if opening is None or empty else template_arguments(source.code, opening.end() - 1)
+    arguments = _arguments(source, span)
     if arguments is None:
         return None
     text = source.code[arguments[position].start : arguments[position].end] if position < len(arguments) else default

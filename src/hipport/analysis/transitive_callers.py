@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The transitive callers of some names: functions, macros, classes and operators, by the names in their text.
 
-    found = transitive_callers(files, kernels, frozenset((b"__syncthreads",)))
+    found = transitive_callers(files, kernels.functions, frozenset((b"__syncthreads",)))
     found.named[b"stage"]  # the functions, macros and classes of that name that may reach one
 
 Names decide, so the result is an upper bound: callers of this module check the places themselves.
@@ -11,19 +11,19 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from itertools import accumulate, chain
 from pathlib import PurePath
 
 from hipport.analysis.functions import Function
-from hipport.analysis.implicit_calls import aliases, class_of, defaults, members, operator_uses, operators
-from hipport.analysis.kernels import Kernels
+from hipport.analysis.implicit_calls import aliases, class_of, defaults, makes_object, members, operator_uses, operators
 from hipport.analysis.word_index import Holders
 from hipport.syntax.cpp import Cpp
 
 _DEFINE = re.compile(rb"[ \t]*define[ \t]+(\w+)(?:\(([^()]*)\))?")
+_WORD = re.compile(rb"\w+")
 _LAST = re.compile(rb"(?<!\w)([A-Za-z_]\w*)\s*(?:<[^;<>]*(?:<[^;<>]*>[^;<>]*)*>)?\s*\Z")
 
 
@@ -54,8 +54,13 @@ class TransitiveCallers:
     operators: dict[str, list[Function]] = field(default_factory=dict)
 
 
-def transitive_callers(files: Sequence[Cpp], kernels: Kernels, names: AbstractSet[bytes]) -> TransitiveCallers:
-    """Return the code that may call one of the names, directly or through other transitive callers."""
+def transitive_callers(
+    files: Sequence[Cpp], functions: Callable[[Cpp], Sequence[Function]], names: AbstractSet[bytes]
+) -> TransitiveCallers:
+    """Return the code that may call one of the names, directly or through other transitive callers.
+
+    `functions` returns those of a file that count.
+    """
     found = TransitiveCallers()
     wanted = set(names)
     found_operators: list[Function] = []
@@ -66,12 +71,12 @@ def transitive_callers(files: Sequence[Cpp], kernels: Kernels, names: AbstractSe
         sought, wanted = wanted, set()
         used, found_operators = operators(found_operators), []
         for file in files if used else holders.of(sought):
-            places = holders.places(file, sought)
+            places = [each for each in holders.places(file, sought) if _may_use(file, each, found.classes)]
             if not places and not used:
                 continue
             units = units_of.get(file.path)
             if units is None:
-                units = units_of[file.path] = _Units(file, kernels)
+                units = units_of[file.path] = _Units(file, functions(file))
             named = units.with_places(places)
             for i in range(len(units.every)) if used else sorted(named):
                 unit = units.every[i]
@@ -96,15 +101,21 @@ def transitive_callers(files: Sequence[Cpp], kernels: Kernels, names: AbstractSe
     return found
 
 
+def _may_use(file: Cpp, place: int, classes: AbstractSet[bytes]) -> bool:
+    """Whether the name at a place may be a use: a class is used only where an object is made."""
+    word = _WORD.match(file.code, place) if classes else None
+    return word is None or word[0] not in classes or makes_object(file, word.end())
+
+
 class _Units:
     """The macros, texts and functions of a file, and which of them contain a place."""
 
-    def __init__(self, source: Cpp, kernels: Kernels) -> None:
+    def __init__(self, source: Cpp, functions: Sequence[Function]) -> None:
         self.every: list[Function | Text] = []
         #: For each kind: the beginnings in order, the unit of each, and the farthest end up to it.
         self._in_order: list[tuple[list[int], list[int], list[int]]] = []
         kinds: tuple[Sequence[Function | Text], ...]
-        kinds = source.fact(_macros), source.fact(_texts), kernels.functions(source)
+        kinds = source.fact(_macros), source.fact(_texts), functions
         for kind in kinds:
             first = len(self.every)
             self.every += kind

@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 from hipport.analysis.block_shapes import BlockShape
 from hipport.analysis.built_ins import LANES
+from hipport.syntax.preprocessor_values import OPERATIONS
 
 #: Levels: the same value for all threads of a launch, of a block, of a CUDA warp; or each thread has its own.
 GRID, BLOCK, WARP, VARYING = 1 << 24, 1 << 16, LANES, 1
@@ -291,24 +292,11 @@ def _grouped(affine: Affine, number: int, blocks: Blocks) -> int:
 _COMPARES = frozenset(("<", ">", "<=", ">=", "==", "!="))
 _MIRRORED = {"<": ">", ">": "<", "<=": ">=", ">=": "<="}
 _INTEGER: Mapping[str, Callable[[int, int], int]] = {
-    "+": lambda a, b: a + b,
-    "-": lambda a, b: a - b,
-    "*": lambda a, b: a * b,
-    "/": lambda a, b: abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1),
-    "%": lambda a, b: abs(a) % abs(b) * (-1 if a < 0 else 1),
+    **{sign.decode(): work for sign, work in OPERATIONS.items()},
     "<<": lambda a, b: a << b if 0 <= b < 64 else 1 // 0,
     ">>": lambda a, b: a >> b if 0 <= b < 64 else 1 // 0,
-    "&": lambda a, b: a & b,
-    "|": lambda a, b: a | b,
-    "^": lambda a, b: a ^ b,
-    "<": lambda a, b: int(a < b),
-    ">": lambda a, b: int(a > b),
-    "<=": lambda a, b: int(a <= b),
-    ">=": lambda a, b: int(a >= b),
-    "==": lambda a, b: int(a == b),
-    "!=": lambda a, b: int(a != b),
-    "&&": lambda a, b: int(bool(a) and bool(b)),
-    "||": lambda a, b: int(bool(a) or bool(b)),
+    "&&": lambda a, b: bool(a) and bool(b),
+    "||": lambda a, b: bool(a) or bool(b),
 }
 #: Larger numbers are not followed: their effect depends on their type.
 _LARGEST = 1 << 31
@@ -377,7 +365,7 @@ def _folded(sign: str, one: Value, two: Value, blocks: Blocks) -> Value | None:
         return join(binary(sign, one, constant(number), blocks) for number in two.numbers)
     if a is not None and b is not None and sign in _INTEGER:
         try:
-            number = _INTEGER[sign](a, b)
+            number = int(_INTEGER[sign](a, b))
         except ZeroDivisionError:
             return UNIFORM
         return constant(number) if abs(number) <= _LARGEST else UNIFORM

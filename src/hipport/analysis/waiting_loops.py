@@ -11,10 +11,10 @@ waits.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from hipport.analysis.device_ir import Instruction
+from hipport.analysis.device_ir import Block, Instruction
 from hipport.analysis.inlined_program import InlinedProgram
 from hipport.analysis.lowering_state import without_arguments
 from hipport.analysis.memory_places import Access, MemoryPlace, Places, computes, is_clock, overlap
@@ -56,7 +56,130 @@ def waiting_loops(whole: InlinedProgram, places: Places, flow: Reconvergence) ->
             yield wait
 
 
-class _InLoop:
+class LoopGame:
+    """The game on one loop. Subclasses say which values the lane changes, and what a value is computed from."""
+
+    def __init__(
+        self,
+        blocks: Sequence[Block],
+        definitions: Mapping[int, tuple[Instruction, int]],
+        loop: Loop,
+        inner: frozenset[int] = frozenset(),
+    ) -> None:
+        """`inner`: the blocks of loops inside that wait themselves, so that memory counts as changing there."""
+        self._blocks, self._definitions, self._loop, self._inner = blocks, definitions, loop, inner
+        #: Cached results of `_held`.
+        self._sides: dict[tuple[int, bool], frozenset[bool]] = {}
+
+    def may_change(self, register: int, foreign: bool) -> bool:
+        """Whether a value may be another one in each iteration; if `foreign`, memory stays the same."""
+        raise NotImplementedError
+
+    def values_before(self, source: Instruction) -> Iterator[int]:
+        """Yield the registers that an instruction's value is computed from, through variables."""
+        raise NotImplementedError
+
+    def kept(self, *, foreign: bool = True) -> set[int]:
+        """Return the blocks in which a lane can be kept in the loop; if `foreign`, memory that it reads stays."""
+        kept = set(self._loop.blocks)
+        changed = True
+        while changed:
+            changed = False
+            for block in sorted(kept, reverse=True):
+                if not self._stays(block, kept, foreign):
+                    kept.discard(block)
+                    changed = True
+        return kept
+
+    def _stays(self, block: int, kept: set[int], foreign: bool) -> bool:
+        of = self._blocks[block]
+        if not of.successors:
+            return False
+        if len(set(of.successors)) == 1:
+            return of.successors[0] in kept
+        if of.condition is None:
+            return any(each in kept for each in of.successors)
+        foreign = foreign and block not in self._inner
+        if len(of.successors) > 2:
+            return (all if self.may_change(of.condition, foreign) else any)(each in kept for each in of.successors)
+        sides = self._sides.get((of.condition, foreign))
+        if sides is None:
+            sides = self._sides[of.condition, foreign] = self._held(of.condition, foreign)
+        known = self._known(of.condition)
+        if known is not None:
+            return of.successors[0 if known else 1] in kept
+        if all(each in kept for each in of.successors):
+            return True
+        return any(of.successors[0 if side else 1] in kept for side in sides)
+
+    def _known(self, register: int) -> bool | None:
+        source = self._source(register)
+        while source is not None and source.operation == "cast":
+            source = self._source(source.operands[0])
+        if source is None or source.operation != "constant" or source.number is None:
+            return None
+        return bool(source.number)
+
+    def _held(self, register: int, foreign: bool) -> frozenset[bool]:
+        """The values that a condition can have in every iteration, whatever the lane does."""
+        source = self._source(register)
+        if source is not None and source.operation == "cast" and source.type in ("bool", ""):
+            return self._held(source.operands[0], foreign)
+        if source is not None and source.operation == "constant" and source.number is not None:
+            return frozenset((bool(source.number),))
+        if source is not None and source.operation == "unary" and source.name in ("!", "not"):
+            return frozenset(not each for each in self._held(source.operands[0], foreign))
+        if source is not None and source.operation == "binary" and source.name in ("&&", "||"):
+            one, two = (self._held(each, foreign) for each in source.operands[:2])
+            decisive = source.name == "||"
+            either = frozenset((decisive,)) if decisive in one | two else frozenset()
+            both = frozenset((not decisive,)) if (not decisive) in one & two else frozenset()
+            return either | both
+        return frozenset() if self.may_change(register, foreign) else frozenset((True, False))
+
+    def _source(self, register: int) -> Instruction | None:
+        """The instruction of the loop that defines a register."""
+        found = self._definitions.get(register)
+        return found[0] if found is not None and found[1] in self._loop.blocks else None
+
+    def _behind(self, registers: Iterable[int]) -> Iterator[tuple[int, Instruction]]:
+        """Yield the registers defined in the loop that contribute to some registers, these first."""
+        seen: set[int] = set()
+        waiting = list(registers)
+        while waiting:
+            number = waiting.pop()
+            source = self._source(number)
+            if number not in seen and source is not None:
+                seen.add(number)
+                yield number, source
+                waiting += self.values_before(source)
+
+    def _is_cyclic(self, seen: Iterable[int]) -> bool:
+        """Whether a variable that contributes to a value is computed from itself, not only copied: `i = i + 1`.
+
+        `seen`: the registers that contribute.
+        """
+        edges = {}
+        for number in seen:
+            source = self._source(number)
+            edges[number] = list(self.values_before(source)) if source is not None else []
+        for start in edges:
+            source = self._source(start)
+            if source is None or source.operation in COPIES:
+                continue
+            # A cyclic definition goes through a variable.
+            known, waiting = set(), list(edges[start])
+            while waiting:
+                number = waiting.pop()
+                if number == start:
+                    return True
+                if number not in known:
+                    known.add(number)
+                    waiting += edges.get(number, ())
+        return False
+
+
+class _InLoop(LoopGame):
     """The values in one loop."""
 
     def __init__(
@@ -68,16 +191,14 @@ class _InLoop:
         loop: Loop,
         inner: frozenset[int],
     ) -> None:
+        super().__init__(whole.blocks, whole.definitions, loop, inner)
         self._whole, self._places, self._flow, self._accesses = whole, places, flow, accesses
-        self._loop, self._inner = loop, inner
         self._origins: dict[int, LoopOrigin] = {}
         self._controls: dict[int, list[int]] = {}
         #: Stores in the loop to the lane's own variables, by variable.
         self._stores: dict[int, list[tuple[tuple[MemoryPlace, ...], int, int]]] = {}
         #: Stores in the loop to memory.
         self._writes: list[Access] = []
-        #: Cached results of `_held`.
-        self._sides: dict[tuple[int, bool], frozenset[bool]] = {}
 
     def wait(self) -> Wait | None:
         """Return the wait of the loop, None if it does not wait."""
@@ -96,8 +217,8 @@ class _InLoop:
             and not self._stays(self._loop.header, set(blocks), foreign=True)
         ):
             return None  # most loops count
-        kept = self._kept(foreign=True)
-        if self._loop.header not in kept or self._loop.header in self._kept(foreign=False):
+        kept = self.kept()
+        if self._loop.header not in kept or self._loop.header in self.kept(foreign=False):
             return None
         decides, reads = [], {}
         for block in sorted(kept - self._inner):
@@ -132,74 +253,11 @@ class _InLoop:
                                 self._stores.setdefault(cell, []).append(((place,), value, block))
         self._writes = [each for each in self._places.accesses if each.writes and each.block in self._loop.blocks]
 
-    # ---- the game
-
-    def _kept(self, *, foreign: bool) -> set[int]:
-        """The blocks in which a lane can be kept in the loop; if `foreign`, memory that it reads stays the same."""
-        kept = set(self._loop.blocks)
-        changed = True
-        while changed:
-            changed = False
-            for block in sorted(kept, reverse=True):
-                if not self._stays(block, kept, foreign):
-                    kept.discard(block)
-                    changed = True
-        return kept
-
-    def _stays(self, block: int, kept: set[int], foreign: bool) -> bool:
-        of = self._whole.blocks[block]
-        if not of.successors:
-            return False
-        if len(set(of.successors)) == 1:
-            return of.successors[0] in kept
-        if of.condition is None:
-            return any(each in kept for each in of.successors)
-        foreign = foreign and block not in self._inner
-        if len(of.successors) > 2:
-            origin = self._origin(of.condition)
-            held = not origin.own and (foreign or not origin.reads)
-            return (any if held else all)(each in kept for each in of.successors)
-        sides = self._sides.get((of.condition, foreign))
-        if sides is None:
-            sides = self._sides[of.condition, foreign] = self._held(of.condition, foreign)
-        known = self._known(of.condition)
-        if known is not None:
-            return of.successors[0 if known else 1] in kept
-        if all(each in kept for each in of.successors):
-            return True
-        return any(of.successors[0 if side else 1] in kept for side in sides)
-
-    def _known(self, register: int) -> bool | None:
-        source = self._source(register)
-        while source is not None and source.operation == "cast":
-            source = self._source(source.operands[0])
-        if source is None or source.operation != "constant" or source.number is None:
-            return None
-        return bool(source.number)
-
-    def _held(self, register: int, foreign: bool) -> frozenset[bool]:
-        """The values that a condition can have in every iteration, whatever the lane does."""
-        source = self._source(register)
-        if source is not None and source.operation == "cast" and source.type in ("bool", ""):
-            return self._held(source.operands[0], foreign)
-        if source is not None and source.operation == "constant" and source.number is not None:
-            return frozenset((bool(source.number),))
-        if source is not None and source.operation == "unary" and source.name in ("!", "not"):
-            return frozenset(not each for each in self._held(source.operands[0], foreign))
-        if source is not None and source.operation == "binary" and source.name in ("&&", "||"):
-            one, two = (self._held(each, foreign) for each in source.operands[:2])
-            decisive = source.name == "||"
-            either = frozenset((decisive,)) if decisive in one | two else frozenset()
-            both = frozenset((not decisive,)) if (not decisive) in one & two else frozenset()
-            return either | both
-        origin = self._origin(register)
-        return frozenset() if origin.own or (origin.reads and not foreign) else frozenset((True, False))
-
     # ---- where values come from
 
-    def _source(self, register: int) -> Instruction | None:
-        found = self._whole.definitions.get(register)
-        return found[0] if found is not None and found[1] in self._loop.blocks else None
+    def may_change(self, register: int, foreign: bool) -> bool:
+        origin = self._origin(register)
+        return origin.own or (bool(origin.reads) and not foreign)
 
     def _origin(self, register: int) -> LoopOrigin:
         if register not in self._origins:
@@ -233,7 +291,7 @@ class _InLoop:
             for value, block in self._before(source):
                 waiting.append(("register", value))
                 waiting += [("control", of) for of in self._controlling(block)] if block >= 0 else []
-        own = own or is_cyclic({number for _, number in seen}, self._source, self._values_before)
+        own = own or self._is_cyclic({number for _, number in seen})
         return LoopOrigin(own, frozenset(reads), opaque)
 
     def _before(self, source: Instruction) -> Iterator[tuple[int, int]]:
@@ -252,7 +310,7 @@ class _InLoop:
                         if overlap((place,), stored):
                             yield value, block
 
-    def _values_before(self, source: Instruction) -> Iterator[int]:
+    def values_before(self, source: Instruction) -> Iterator[int]:
         return (value for value, _ in self._before(source))
 
     def _gives(self, source: Instruction) -> tuple[bool, Access | None, bool]:
@@ -310,26 +368,12 @@ class _InLoop:
 
     def _is_of_memory(self, register: int) -> bool:
         """Whether a value depends on a read of memory in the loop."""
-        seen: set[int] = set()
-        waiting = [register]
-        while waiting:
-            number = waiting.pop()
-            source = self._source(number)
-            if number in seen or source is None:
-                continue
-            seen.add(number)
-            access = self._accesses.get(number)
-            if access is not None and access.reads:
-                return True
-            waiting += [value for value, _ in self._before(source)]
-        return False
+        accesses = (self._accesses.get(number) for number, _ in self._behind((register,)))
+        return any(access is not None and access.reads for access in accesses)
 
     def _is_guarded(self, block: int) -> bool:
         """Whether a branch on memory controls a block of the loop."""
-        return any(self._reads_memory(condition) for condition in self._controlling(block))
-
-    def _reads_memory(self, register: int) -> bool:
-        return self._is_of_memory(register)
+        return any(map(self._is_of_memory, self._controlling(block)))
 
     # ---- control
 
@@ -348,32 +392,3 @@ class _InLoop:
                     found.append(of.condition)
             self._controls[block] = found
         return self._controls[block]
-
-
-def is_cyclic(
-    seen: Iterable[int],
-    source_of: Callable[[int], Instruction | None],
-    before: Callable[[Instruction], Iterable[int]],
-) -> bool:
-    """Whether a variable that contributes to a value is computed from itself, not only copied: `i = i + 1`.
-
-    `seen`: the registers that contribute; `before`: those that an instruction's value is computed from.
-    """
-    edges = {}
-    for number in seen:
-        source = source_of(number)
-        edges[number] = list(before(source)) if source is not None else []
-    for start in edges:
-        source = source_of(start)
-        if source is None or source.operation in COPIES:
-            continue
-        # A cyclic definition goes through a variable.
-        known, waiting = set(), list(edges[start])
-        while waiting:
-            number = waiting.pop()
-            if number == start:
-                return True
-            if number not in known:
-                known.add(number)
-                waiting += edges.get(number, ())
-    return False

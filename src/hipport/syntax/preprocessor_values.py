@@ -34,7 +34,8 @@ def _quotient(a: int, b: int) -> int:
     return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
 
 
-_OPERATIONS: dict[bytes, Callable[[int, int], int]] = {
+#: Operators of two numbers: those of comparisons return truth values.
+OPERATIONS: dict[bytes, Callable[[int, int], int]] = {
     b"|": operator.or_,
     b"^": operator.xor,
     b"&": operator.and_,
@@ -80,26 +81,35 @@ def value(of: list[bytes], macros: MacroValues) -> int | None:
         return None
 
 
-class _Condition:
-    """A parser of conditions. Raises IndexError and ValueError for an invalid one."""
+class IntegerExpression:
+    """A parser that evaluates integral expressions of C. Raises IndexError and ValueError for an invalid one.
 
-    def __init__(self, of: list[bytes], macros: MacroValues) -> None:
+    A subclass evaluates the operands. The value of an expression is None if it depends on an unknown operand.
+    """
+
+    def __init__(self, of: list[bytes]) -> None:
         self.tokens = of[::-1]
-        self.macros = macros
+
+    def operand(self, token: bytes) -> int | None:
+        """Return the value of an operand that begins with a name or sign."""
+        raise ValueError(token)
 
     def value(self) -> int | None:
+        """Return the value of all tokens."""
         value = self.ternary()
         if self.tokens:
             raise ValueError(self.tokens[-1])
         return value
 
     def next(self, expected: bytes = b"") -> bytes:
+        """Take a token, which must be the expected one."""
         token = self.tokens.pop()
         if expected and token != expected:
             raise ValueError(token)
         return token
 
     def ternary(self) -> int | None:
+        """Return the value of `a ? b : c`, or of an expression without a choice."""
         value = self.binary(1)
         if self.tokens[-1:] != [b"?"]:
             return value
@@ -112,12 +122,14 @@ class _Condition:
         return yes if value else no
 
     def binary(self, weakest: int) -> int | None:
+        """Return the value of operators that bind at least as strongly."""
         left = self.unary()
         while self.tokens and (strength := _STRENGTH.get(self.tokens[-1], 0)) >= weakest:
             left = _combined(self.next(), left, self.binary(strength + 1))
         return left
 
     def unary(self) -> int | None:
+        """Return the value of an operand, with the signs in front of it."""
         token = self.next()
         if token == b"!":
             value = self.unary()
@@ -129,6 +141,20 @@ class _Condition:
             value = self.ternary()
             self.next(b")")
             return value
+        if token[:1].isdigit():
+            digits = token.replace(b"'", b"").lower().rstrip(b"ul")
+            return int(digits, 8 if digits.isdigit() and digits.startswith(b"0") else 0)
+        if token in (b"true", b"false"):
+            return int(token == b"true")
+        return self.operand(token)
+
+
+class _Condition(IntegerExpression):
+    def __init__(self, of: list[bytes], macros: MacroValues) -> None:
+        super().__init__(of)
+        self.macros = macros
+
+    def operand(self, token: bytes) -> int | None:
         if token == b"defined":
             name = self.next()
             if name == b"(":
@@ -136,9 +162,6 @@ class _Condition:
                 self.next(b")")
             known = self.macros.defined(name)
             return None if known is None else int(known)
-        if token[:1].isdigit():
-            digits = token.replace(b"'", b"").lower().rstrip(b"ul")
-            return int(digits, 8 if digits.isdigit() and digits.startswith(b"0") else 0)
         if not IDENTIFIER.fullmatch(token):
             raise ValueError(token)
         if self.tokens[-1:] == [b"("]:  # a macro with arguments, or __has_include
@@ -147,8 +170,6 @@ class _Condition:
                 depth += {b"(": 1, b")": -1}.get(self.next(), 0)
                 if not depth:
                     return None
-        if token in (b"true", b"false"):
-            return int(token == b"true")
         return self.macros.number(token)
 
 
@@ -159,4 +180,4 @@ def _combined(sign: bytes, left: int | None, right: int | None) -> int | None:
         return 1 if left or right else None if None in (left, right) else 0
     if left is None or right is None or (sign in (b"/", b"%") and not right):
         return None
-    return int(_OPERATIONS[sign](left, right))
+    return int(OPERATIONS[sign](left, right))

@@ -106,7 +106,7 @@ class Waiting:
         `known`: functions that are known to wait for another reason.
         """
         self._transitive_callers = transitive_callers(
-            self._files, self._kernels, wanted | {each.name for each in known}
+            self._files, self._kernels.functions, wanted | {each.name for each in known}
         )
         for each in known:
             self._waiting[each] = _ANY

@@ -117,7 +117,9 @@ class WavefrontLoops:
             names |= waiting
         roots: dict[Function, None] = {}
         for function in looking:
-            roots |= dict.fromkeys(self._above(function))
+            for each in self._kernels.with_callers(function):
+                if each.kernel or all(caller is each for caller, _ in self._kernels.called_at(each)):
+                    roots[each] = None
         # A loop that reads such memory itself, through a call, or through a parameter.
         looping = {
             function
@@ -175,18 +177,6 @@ class WavefrontLoops:
         return function.fact(_looks_itself) or not watched.isdisjoint(
             _WORDS.findall(function.source.code, function.node.start_byte, function.body.end_byte) if watched else ()
         )
-
-    def _above(self, function: Function) -> Iterator[Function]:
-        seen, waiting = {function}, [function]
-        while waiting:
-            each = waiting.pop()
-            callers = [] if each.kernel else list(dict.fromkeys(of for of, _ in self._kernels.called_at(each)))
-            if not [caller for caller in callers if caller is not each]:
-                yield each
-            for caller in callers:
-                if caller not in seen:
-                    seen.add(caller)
-                    waiting.append(caller)
 
     def _look(self, root: Function) -> None:
         proofs = self._kernels.proofs(root.source)
