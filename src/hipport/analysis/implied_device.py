@@ -11,10 +11,10 @@ import re
 
 from hipport.analysis.functions import DEVICE, Function, functions
 from hipport.syntax.cpp import Cpp
-from hipport.syntax.cuda_names import ON_GPU, PARTITION, WHOLE_GROUP
+from hipport.syntax.cuda_names import NAMES, ON_GPU, PARTITION, WHOLE_GROUP
 
-_CALL = re.compile(
-    rb"(?:\b__%b(?:_sync)?|\bhipport::%b(?:_sync)?|\b%b|\b%b)\s*\(" % (ON_GPU, ON_GPU, PARTITION, WHOLE_GROUP)
+_CALL = NAMES.compile(
+    rb"(?:\b__%b(?&masked)?|\b(?&hipport)::%b(?&masked)?|\b%b|\b%b)\s*\(" % (ON_GPU, ON_GPU, PARTITION, WHOLE_GROUP)
 )
 # In the text before a function's name: macros are written in capitals, or begin with an underscore.
 _MACRO = re.compile(rb"\b(?:[A-Z][A-Z0-9_]+|_\w+)\b")
