@@ -18,17 +18,13 @@ import sys
 import time
 from collections.abc import Callable
 from itertools import product
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import Any
 
 from inputs import Random, tree
 from laws import TARGETS, Tree, broken, suspects
 
 from hipport import Target
-from hipport.core.source import Source
-from hipport.syntax.cmake_script import CMake
-from hipport.syntax.cpp import Cpp
-from hipport.syntax.python import Python
 
 #: The number of inputs that are ported side by side.
 _TOGETHER = 16
@@ -36,8 +32,6 @@ _TOGETHER = 16
 _SLOW, _ENDLESS = 5, 60
 #: So many new objects trigger Python's garbage collector.
 _COLLECTED = 200_000
-#: The number of texts for which each parser's result is kept.
-_KEPT = 256
 #: Seconds between two lines of progress.
 _TOLD = 30
 
@@ -115,40 +109,12 @@ def _end(number: int, frame: object) -> None:
     raise _Endless
 
 
-def keep_parses() -> None:
-    """Let parsers return the same result for the same text of a file.
-
-    The text that a port ends with comes again in the laws and in the second run. Only results that follow from the text
-    alone are kept, and those of files as they are read: an edited C++ file is parsed from the tree before the edits.
-    """
-    for language, name in ((Python, "module"), (CMake, "tokens"), (CMake, "_parsed"), (Cpp, "tree")):
-        facts = vars(language)[name]
-        facts.func = _kept(facts.func)
-
-
-def _kept(parse: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    known: dict[tuple[type[Source], PurePath, bytes], Any] = {}
-
-    def parsed(source: Source) -> Any:
-        if isinstance(source, Cpp) and source.before is not None:
-            return parse(source)
-        key = type(source), source.path, source.text
-        if key not in known:
-            if len(known) == _KEPT:
-                del known[next(iter(known))]
-            known[key] = parse(source)
-        return known[key]
-
-    return parsed
-
-
 def work(number: int, until: float, found: Path, tried: Any, known: Any, places: Any) -> None:
     """Try inputs until the time is over, and count them, and the breaks of each kind."""
     signal.signal(signal.SIGVTALRM, _end)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     # Most objects of a run die together: looking for cycles among them more often only costs time.
     gc.set_threshold(_COLLECTED, 20, 20)
-    keep_parses()
     chance = Random(number)
     own = 0
     while time.time() < until:
