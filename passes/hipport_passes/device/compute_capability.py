@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
 from pathlib import Path
 
 from hipport.analysis.functions import function_at
@@ -23,6 +24,7 @@ from hipport.engine.pipeline import Pass
 from hipport.program.project import Component, Project
 from hipport.syntax.cpp import Cpp, word_before
 from hipport.syntax.cuda_names import NAMES
+from hipport.syntax.declarations import last_name
 from hipport_passes.device.lost_code import lost
 from hipport_passes.device.value_flow import NO_CALL, Place, reached, ways
 
@@ -34,9 +36,7 @@ _PROPERTIES = _WORDS.compile(
     rb"\b(?&platforms)(?&properties)\b(?:\s*>+)?[\s*&]*(?:const\b[\s*&]*)?(\w+)|"
     rb"\b(\w+)\s*=\s*[\w:]*(?&returns_properties)\s*\("
 )
-_MAJOR = _WORDS.compile(
-    rb"(?P<object>\b(?P<name>[A-Za-z_]\w*)(?:\s*\[[^\[\]]*\]|\s*\([^()]*\))*)\s*\)?\s*(?:\.|->)\s*(?&major)\b(?!\s*(?:=(?!=)|\())"
-)
+_MAJOR = _WORDS.compile(rb"(?P<closing>\))?\s*(?:\.|->)\s*(?&major)\b(?!\s*(?:=(?!=)|\())")
 # A comparison of pairs starts with the first part.
 _FIRST = _WORDS.composed(rb"(?:(?:(?&std)\s*::\s*)?(?&pairs)\s*(?:<[^<>;]*>\s*)?[({]\s*)?")
 _COMPARED = re.compile(rb"\s*\)?\s*(?P<sign>==|!=|>=|>|<=|<)\s*" + _FIRST + rb"(?P<number>\d+)\b")
@@ -149,9 +149,21 @@ def _named(component: Component) -> frozenset[bytes]:
 def _read(source: Cpp, project: Project) -> Iterator[tuple[Span, int]]:
     """Yield the places where the number is read from a device's properties, with their ends."""
     names = project.union_over(source, _properties) if b"major" in source.words else frozenset()
-    for match in _MAJOR.finditer(source.code) if b"major" in source.words else ():
-        if (match["name"] in names or b"DeviceProperties" in match["name"]) and not source.ported(match.start()):
-            yield Span(*match.span()), match.end()
+    for span in _majors(source.code, names) if b"major" in source.words else ():
+        if not source.ported(span.start):
+            yield span, span.end
+
+
+def _majors(code: bytes, names: AbstractSet[bytes]) -> Iterator[Span]:
+    """Yield the places where the number is read, each with its object, of one of those names."""
+    for match in _MAJOR.finditer(code):
+        name = last_name(code, match.end("closing") if match["closing"] else match.start())
+        if name is None and match["closing"]:
+            name = last_name(code, match.start())  # `(*properties).major`
+        if name is not None and (
+            code[name.start : name.end] in names or b"DeviceProperties" in code[name.start : name.end]
+        ):
+            yield Span(name.start, match.end())
 
 
 def _statement(code: bytes, offset: int) -> tuple[int, int]:
@@ -193,8 +205,7 @@ def _places(component: Component) -> dict[Place, bool]:
     start: dict[Place, bool] = {}
     for each in files if names or any(b"DeviceProperties" in each.code for each in files) else ():
         for value, target in ways(each).read.get(b"major", ()) if b"major" in each.words else ():
-            match = _MAJOR.search(value)
-            if match is not None and (match["name"] in names or b"DeviceProperties" in match["name"]):
+            if any(_majors(value, names)):
                 start[target] = True
     return reached(component, start)
 

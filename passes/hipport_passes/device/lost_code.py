@@ -41,8 +41,9 @@ _DEFINE = re.compile(rb"#[ \t]*define[ \t]+(\w+)(?!\()((?:[^\\\r\n]|\\\r?\n|\\.)
 _FALSE = (b"0", b"false")
 # Names in a condition that may be macros.
 _MAY_STAND = re.compile(rb"\bdefined[ \t]*(?:\([ \t]*)?(\w+)(?:[ \t]*\))?|\b([A-Za-z_]\w*)")
-# The depth of macros that expand to macros.
+# The depth of macros that expand to macros, and the length of a condition with macros replaced.
 _DEEPEST = 4
+_LONGEST = 10_000
 _ENDS = _WORDS.compile(rb"\breturn\b|(?&ends)|\basm\b")
 _DIRECTIVE = re.compile(rb"^[ \t]*#[^\r\n]*", re.MULTILINE)
 _CODE = re.compile(rb"[;{]")
@@ -179,7 +180,10 @@ def _lost(source: Cpp, group: tuple[Conditional, ...], macros: Mapping[bytes, _M
 
 
 def _value(condition: bytes, macros: Mapping[bytes, _Macro]) -> int | None:
-    """Return the value of a condition on AMD, with macros replaced."""
+    """Return the value of a condition on AMD, with macros replaced; None if it is not known.
+
+    A macro that names itself, or others, many times would make a text that grows with each of them.
+    """
     for _ in range(_DEEPEST):
         written = _MAY_STAND.sub(
             lambda match: (
@@ -189,6 +193,8 @@ def _value(condition: bytes, macros: Mapping[bytes, _Macro]) -> int | None:
         )
         if written == condition:
             break
+        if len(written) > _LONGEST:
+            return None
         condition = written
     return preprocessor_values.value(preprocessor_values.tokens(condition), _OnAmd())
 

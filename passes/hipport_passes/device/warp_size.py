@@ -28,7 +28,7 @@ from hipport.program.own_headers import include
 from hipport.program.project import Project
 from hipport.syntax.cpp import Cpp, within
 from hipport.syntax.cuda_names import NAMES
-from hipport.syntax.declarations import member_of
+from hipport.syntax.declarations import last_name, member_of
 from hipport_passes.device.waves.kinds import Wavefronts
 from hipport_passes.device.waves.marks import asked
 from hipport_passes.names.helper_includes import USE, declaring
@@ -65,8 +65,7 @@ _DECLARED = re.compile(
     rb"[&*\s]*([A-Za-z_]\w*)\s*(?:\[[^\[\]]*\]|\{[^{}]*\})*(?:=(?:\{[^{}]*\}|(?!\{[^{}]*\})[^,;()]|\([^()]*\))*)?\s*(,|[;)])"
 )
 _GOT = _WORDS.compile(rb"\b(\w+)\s*=\s*\*?\s*(?:\w+::)*get\w*(?&of_properties)\w*\s*\(")
-_RETURNED = _WORDS.compile(rb"get\w*(?&of_properties)\w*\s*\([^()]*\)\s*\Z|\b(?&torch_properties)\s*\([^()]*\)\s*\Z")
-_LAST_NAME = re.compile(rb"([A-Za-z_]\w*)\s*(?:\[[^\[\]]*\]|\([^()]*\))*\s*\Z")
+_RETURNED = _WORDS.compile(rb"get(?:\w*(?&of_properties))|(?&torch_properties)\Z")
 _SIZE = _WORDS.compile(rb"\b(?<!::)(?<!\.)(?<!->)(?&warp_size)\b")
 _DEFINE = re.compile(rb"#[ \t]*define\b")
 # `int Params::`, before the name of a method.
@@ -284,16 +283,19 @@ def _includes(source: Source, part: str) -> bool:
 
 def _is_of_device(source: Cpp, project: Project, of: Span) -> bool:
     """Return whether an object is the properties of a device, by its declaration or by the function that returns it."""
-    if _RETURNED.search(source.code, of.start, of.end):
-        return True
     # `(*props)`
     while source.code.startswith(b"(", of.start) and source.closing(of.start) == of.end - 1:
         of = source.trimmed(Span(of.start + 1, of.end - 1))
-    last = _LAST_NAME.search(source.code, of.start, of.end)
-    if last is None or last[1] not in project.union_over(source, _properties):
+    last = last_name(source.code, of.end)
+    if last is None or last.start < of.start:
+        return False
+    name = source.code[last.start : last.end]
+    if _RETURNED.search(name) and source.code[last.end : of.end].lstrip().startswith(b"("):
+        return True
+    if name not in project.union_over(source, _properties):
         return False
     # The last visible declaration of that name.
-    before = re.compile(rb"\b(\w+)\s*>?[&*\s]+" + last[1] + rb"\s*[;,)={\[]")
+    before = re.compile(rb"\b(\w+)\s*>?[&*\s]+" + name + rb"\s*[;,)={\[]")
     declared = [match[1] for match in before.finditer(source.code, 0, of.start)]
     types = [each for each in declared if each not in (b"return", b"else", b"case", b"const")]
     return not types or types[-1] in (

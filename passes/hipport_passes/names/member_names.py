@@ -21,10 +21,10 @@ from hipport.core.tables import load
 from hipport.engine.pipeline import Pass
 from hipport.program.project import Project
 from hipport.syntax.cpp import Cpp
+from hipport.syntax.declarations import last_name
 from hipport_passes.names import api_names
 
-# The object of a member: `prop`, `props[i]`, `this->prop`, `desc.handle`, `f().prop`.
-_OF = re.compile(rb"(?:([A-Za-z_]\w*)\s*(?:\[[^\[\]]*\]\s*)*)(?:\.|->)\s*\Z")
+_SIGN = re.compile(rb"(?:\.|->)\s*\Z")
 _INITIALIZED = re.compile(rb"(?:\A|[^\s\w)\]])\s*\.\s*\Z")
 _SET = re.compile(rb"\s*(?:=(?!=)|\{)")
 
@@ -105,30 +105,38 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
 
 def _structure(source: Cpp, span: Span, name: bytes, of: Mapping[bytes, set[bytes]]) -> _Structure | None:
     """Return the structure that contains the member, if it is known."""
-    match = _OF.search(source.code, max(0, span.start - 200), span.start)
-    if match is None:
+    place = _object(source, span.start)
+    if place is None:
         return _listed(source, span)
-    while match is not None:
-        kind = _type(source, match[1], match.start())
+    while place is not None:
+        variable = source.code[place.start : place.end]
+        kind = _type(source, variable, place.start)
         if kind in _GUESSED:
             having = {each for kinds in of.values() for each in kinds if name in _known_members(each)}
             return _structures()[having.pop()] if len(having) == 1 else None
-        kinds = {kind} if kind else of.get(match[1], set())
+        kinds = {kind} if kind else of.get(variable, set())
         if kinds and kinds <= _structures().keys():
             return _structures()[next(iter(kinds))] if len({_structures()[each].name for each in kinds}) == 1 else None
         if kind:
             return None
-        match = _OF.search(source.code, max(0, match.start() - 200), match.start())
+        place = _object(source, place.start)
     return None
+
+
+def _object(source: Cpp, offset: int) -> Span | None:
+    """Return the object of the member at `offset`: `prop`, `props[i]`, `this->prop`, `desc.handle`, `f().prop`."""
+    sign = _SIGN.search(source.code, max(0, offset - 40), offset)
+    return last_name(source.code, sign.start(), b"]") if sign is not None else None
 
 
 def _is_seen(source: Cpp, span: Span) -> bool:
     """Return whether the file itself shows the type: no `auto`, and no variable that another file declares."""
-    match = _OF.search(source.code, max(0, span.start - 200), span.start)
-    if match is None:
+    place = _object(source, span.start)
+    if place is None:
         return True  # A list after its type.
-    kind = _type(source, match[1], match.start())
-    return kind not in _GUESSED if kind else match[1] in {name for name, _ in source.fact(_variables)}
+    variable = source.code[place.start : place.end]
+    kind = _type(source, variable, place.start)
+    return kind not in _GUESSED if kind else variable in {name for name, _ in source.fact(_variables)}
 
 
 def _known_members(structure: bytes) -> frozenset[bytes]:

@@ -47,7 +47,7 @@ def repositories(project: Project) -> frozenset[str]:
     for source in project.sources:
         if len(source.path.parts) == 1 and source.path.name.lower().startswith("readme"):
             found |= {match[1].decode().lower() for match in _CLONED.finditer(source.text)}
-    own = names(project)
+    own = project.fact(names)
     return frozenset(each for each in found if re.sub(r"[-_.]+", "-", each.partition("/")[2]) in own)
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, fields, replace
 from fnmatch import fnmatchcase, translate
 from functools import cache, cached_property
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from hipport.core.tables import Words, load
 from hipport.program.project import Project
@@ -93,6 +93,8 @@ class Image:
 
 
 RowT = TypeVar("RowT", Index, Image)
+#: Families by their full names, and by patterns, for each kind of name.
+_Patterns: TypeAlias = dict[str, tuple[dict[str, Family], list[tuple[str, Family]]]]
 
 
 @dataclass(frozen=True)
@@ -149,17 +151,15 @@ class Recipes:
         return found or next((family for pattern, family in patterns if fnmatchcase(name, pattern)), None)
 
     @cached_property
-    def _patterns(self) -> dict[str, tuple[dict[str, Family], list[tuple[str, Family]]]]:
-        found: dict[str, tuple[dict[str, Family], list[tuple[str, Family]]]] = {}
-        for where in ("distributions", "conda", "repositories"):
-            named, patterns = found[where] = ({}, [])
-            for family in self.families:
-                for pattern in getattr(family, where):
-                    if re.search(r"[*?\[]", pattern):
-                        patterns.append((pattern.lower(), family))
-                    else:
-                        named.setdefault(pattern.lower(), family)
-        return found
+    def _patterns(self) -> _Patterns:
+        return _patterns(self.families)
+
+    def with_own(self, names: frozenset[str], repositories: frozenset[str]) -> Recipes:
+        """Return the same recipes for a tree with these distributions and repositories of its own."""
+        result = replace(self, own=names, own_repositories=repositories)
+        # They take a while to make, and are the same for every tree.
+        vars(result)["_patterns"] = self._patterns
+        return result
 
     def index(self, rocm: tuple[int, int]) -> Index:
         """Return PyTorch's wheels for a release: of the newest release that is not newer, or the oldest."""
@@ -168,6 +168,19 @@ class Recipes:
     def image(self, rocm: tuple[int, int]) -> Image:
         """Return an image for a release, in the same way."""
         return _nearest(self.images, rocm)
+
+
+def _patterns(families: Iterable[Family]) -> _Patterns:
+    found: _Patterns = {}
+    for where in ("distributions", "conda", "repositories"):
+        named, patterns = found[where] = ({}, [])
+        for family in families:
+            for pattern in getattr(family, where):
+                if re.search(r"[*?\[]", pattern):
+                    patterns.append((pattern.lower(), family))
+                else:
+                    named.setdefault(pattern.lower(), family)
+    return found
 
 
 def _repository(url: str) -> str:
@@ -209,7 +222,7 @@ def of(project: Project) -> Recipes:
 
 def _of(project: Project) -> Recipes:
     recipes = merged(project.rules.get("requirements", {})) if project.rules else _own()
-    return replace(recipes, own=own.names(project), own_repositories=own.repositories(project))
+    return recipes.with_own(project.fact(own.names), own.repositories(project))
 
 
 @cache

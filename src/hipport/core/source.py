@@ -72,6 +72,18 @@ class Source(Facts):
         """Drop what was derived from the text, except facts that are needed after it was edited."""
         self.drop((*self.__getstate__(), *self.lasting))
 
+    #: Facts that follow from the text alone, and that nothing adds to: what its parser reads.
+    parsed: ClassVar[tuple[str, ...]] = ()
+
+    def read_again(self: SourceT) -> SourceT:
+        """Return the same text as a run reads it that begins with it.
+
+        Facts are dropped, because passes add to some of them while they decide; what follows from the text alone stays.
+        """
+        result = replace(self)
+        result.carry(self.known(*self.lasting, *self.parsed))
+        return result
+
     def steps_from(self, before: Source) -> tuple[tuple[Edit, ...], ...]:
         """Return the edits that led from `before` to this text, step by step; empty if `before` is not an ancestor."""
         steps: list[tuple[Edit, ...]] = []

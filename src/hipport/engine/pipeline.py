@@ -334,7 +334,7 @@ def _again(
     for _ in range(_ROUNDS):
         project, others = _in_own_language(project, again)
         # The parser's tree of the text alone may differ from the one that it made of an earlier tree and the edits.
-        anew = {path: replace(project.by_path[path]) for path in again}
+        anew = {path: project.by_path[path].read_again() for path in again}
         again = {path for path in again if _may_settle_later(part.project.by_path[path], anew[path])}
         project = project.replacing({path: anew[path] for path in again})
         again |= others if part.only is None else others & part.only

@@ -295,7 +295,7 @@ def _select(sides: _Sides) -> None:
                                 and other.fact(_content) in (*whose, "")
                             ):
                                 sides.side.setdefault(other.path, *whose)
-        for others in targets.values():
+        for others in (each for each in targets.values() if len(each) > 1):
             contents = {other.path: other.fact(_content) for other in others if isinstance(other, Cpp)}
             if len(contents) > 1 and set(contents.values()) == {"hip", "cuda"}:
                 sides.selectors.add(source.path)

@@ -106,6 +106,7 @@ class CMake(Source):
     """A CMakeLists.txt or .cmake file."""
 
     group: ClassVar[Group] = Group.BUILD
+    parsed = ("tokens", "_parsed", "_blocks", "_starts", "code")
 
     @cached_property
     def tokens(self) -> tuple[Token, ...]:

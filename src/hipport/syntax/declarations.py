@@ -357,6 +357,21 @@ def member_of(code: bytes, offset: int) -> Span | None:
             return Span(start + len(joined.group()) - len(joined.group().lstrip()), end)
 
 
+def last_name(code: bytes, end: int, brackets: bytes = b")]") -> Span | None:
+    """Return the last name of the expression that ends at `end`: `props` of `f().props[i[0]]`; None if there is none.
+
+    After it only brackets may follow that close with one of `brackets`, with any text in them.
+    """
+    at = len(code[:end].rstrip())
+    while at and code[at - 1] in brackets:
+        opening = _opening(code, at - 1)
+        if opening is None:
+            return None
+        at = len(code[:opening].rstrip())
+    word = _LAST_WORD.search(code, max(0, at - 100), at)
+    return Span(*word.span()) if word is not None and word.group() not in _NO_CALL else None
+
+
 def _opening(code: bytes, closing: int) -> int | None:
     """Return the partner of the bracket at `closing`."""
     depth = 0

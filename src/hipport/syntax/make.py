@@ -65,6 +65,7 @@ class Makefile(Source):
     """A makefile."""
 
     group: ClassVar[Group] = Group.BUILD
+    parsed = ("_parsed",)
 
     @cached_property
     def _parsed(self) -> tuple[tuple[MakeLine, ...], dict[MakeLine, EnclosingBlock[MakeLine] | None], int]:

@@ -42,6 +42,7 @@ class Python(Source):
 
     group: ClassVar[Group] = Group.PYTHON
     line_end = ANY_LINE_END
+    parsed = ("module", "_placed", "_offsets", "errors")
 
     @classmethod
     def prepare(cls) -> None:

@@ -124,6 +124,7 @@ class Shell(Source):
     """A shell script."""
 
     group: ClassVar[Group] = Group.BUILD
+    parsed = ("_read",)
 
     @cached_property
     def _read(self) -> tuple[tuple[Command, ...], tuple[tuple[str, Span], ...]]:
@@ -155,6 +156,8 @@ class DockerInstruction:
 @dataclass(frozen=True)
 class Dockerfile(Source):
     """A Dockerfile."""
+
+    parsed = ("instructions",)
 
     @cached_property
     def instructions(self) -> tuple[DockerInstruction, ...]:

@@ -50,6 +50,8 @@ class YamlEntry:
 class Yaml(Source):
     """A file in YAML."""
 
+    parsed = ("entries",)
+
     @cached_property
     def entries(self) -> tuple[YamlEntry, ...]:
         """The keys and items, in their order."""

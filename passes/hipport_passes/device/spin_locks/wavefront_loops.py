@@ -79,6 +79,8 @@ class WavefrontLoops:
         self._looping: list[Function] = []
         self._watched: set[bytes] = set()
         files = [each for each in kernels.files(source) if not each.is_hipport_header]
+        if not any(each.fact(_may_look) for each in files):
+            return  # Without functions that read such memory, nothing has to be parsed.
         ending = EndingLoops(kernels.proofs(source).program)
         for root in self._roots(files):
             # Most loops count: a kernel that has no others is not inlined.
@@ -201,6 +203,10 @@ class WavefrontLoops:
                     before.unseen or wait.unseen,
                     before.early or wait.early,
                 )
+
+
+def _may_look(source: Cpp) -> bool:
+    return _LOOKS.search(source.code) is not None
 
 
 def _looks_itself(function: Function) -> bool:

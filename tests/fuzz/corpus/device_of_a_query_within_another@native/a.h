@@ -1,0 +1,1 @@
+f(cudaDeviceProp p){p[p[].warpSize].warpSize;}struct{int warpSize;}s(){}
