@@ -18,6 +18,7 @@ completely or not at all.
 from __future__ import annotations
 
 import fcntl
+import os
 import re
 import shlex
 import shutil
@@ -29,7 +30,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from hipport.toolchain.toolchains import cache
+from hipport.toolchain.toolchains import cache, remember
 
 
 @dataclass(frozen=True)
@@ -302,7 +303,9 @@ def install(name: str, mirror: Mirror, toolchains: Path) -> str:
             source.write_text(SMOKE_TEST)
             archs = [f"--offload-arch={arch}" for arch in recipe.archs]
             run([final / "bin/hipcc", "-c", *archs, source, "-o", source.with_suffix(".o")])
-        return run([final / "bin/hipcc", "--version"])
+        said = run([final / "bin/hipcc", "--version"])
+        remember(final / "bin/hipcc", os.environ)
+        return said
     except BaseException:
         shutil.rmtree(final)
         raise
@@ -325,9 +328,10 @@ def installed(env: Mapping[str, str]) -> dict[str, Path]:
 
 
 @contextmanager
-def _locked(toolchains: Path) -> Iterator[None]:
+def _locked(toolchains: Path, name: str) -> Iterator[None]:
     toolchains.mkdir(parents=True, exist_ok=True)
-    with (toolchains / ".lock").open("w") as lock:
+    # Of each toolchain, because two can be installed at the same time: much of the time is downloading.
+    with (toolchains / f".{name}.lock").open("w") as lock:
         # Two processes would unpack into the same folder; the second waits and then finds the result.
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
@@ -340,7 +344,7 @@ def ensure(name: str, env: Mapping[str, str], mirror: str | None, tell: Callable
     """
     toolchains = folder(env)
     hipcc = toolchains / name / "bin" / "hipcc"
-    with _locked(toolchains):
+    with _locked(toolchains, name):
         if hipcc.exists():
             return hipcc, False
         found = debian_mirror(mirror)
@@ -353,7 +357,7 @@ def remove(name: str, env: Mapping[str, str]) -> Path:
     """Remove the toolchain `name`, and return its former place. Raises Impossible if it is not installed, OSError."""
     toolchains = folder(env)
     place = toolchains / name
-    with _locked(toolchains):
+    with _locked(toolchains, name):
         if not place.exists():
             raise Impossible(f"{name} is not installed: there is no {place}")
         # Renamed first, because a partly deleted toolchain would be found.
