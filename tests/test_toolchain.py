@@ -192,6 +192,7 @@ def test_two_toolchains_are_installed_at_the_same_time(tmp_path: Path, monkeypat
 
     def install(name: str, *_: object) -> None:
         names.append(name)
+        fake(tmp_path / "hipport/toolchains" / name)
         if name == "hipcc-7.0":
             other = threading.Thread(target=ensure, args=["hipcc-5.2"], daemon=True)
             other.start()
@@ -201,6 +202,8 @@ def test_two_toolchains_are_installed_at_the_same_time(tmp_path: Path, monkeypat
     monkeypatch.setattr(install_toolchain, "install", install)
     ensure("hipcc-7.0")
     assert names == ["hipcc-7.0", "hipcc-5.2"]
+    # Each was asked for its answers.
+    assert len(list(tmp_path.glob("hipport/toolchains/*/answers.json"))) == 2
 
 
 def test_a_failed_or_killed_installation_leaves_nothing_and_is_done_again(

@@ -18,7 +18,6 @@ completely or not at all.
 from __future__ import annotations
 
 import fcntl
-import os
 import re
 import shlex
 import shutil
@@ -303,9 +302,7 @@ def install(name: str, mirror: Mirror, toolchains: Path) -> str:
             source.write_text(SMOKE_TEST)
             archs = [f"--offload-arch={arch}" for arch in recipe.archs]
             run([final / "bin/hipcc", "-c", *archs, source, "-o", source.with_suffix(".o")])
-        said = run([final / "bin/hipcc", "--version"])
-        remember(final / "bin/hipcc", os.environ)
-        return said
+        return run([final / "bin/hipcc", "--version"])
     except BaseException:
         shutil.rmtree(final)
         raise
@@ -350,6 +347,7 @@ def ensure(name: str, env: Mapping[str, str], mirror: str | None, tell: Callable
         found = debian_mirror(mirror)
         tell(f"installing {name} (Debian {' and '.join(RECIPES[name].suites)}) from {found.uri} ...")
         install(name, found, toolchains)
+        remember(hipcc, env)
     return hipcc, True
 
 
