@@ -2,7 +2,8 @@
 """Find a hipcc, its version, and the GPUs that it can compile for.
 
 The search order is: ROCM_PATH, ROCM_HOME and HIP_PATH, `/opt/rocm`, PATH, the `rocm` packages of pip, and the
-installations of `hipport toolchain install`. Each hipcc is executed: one that does not answer does not count.
+installations of `hipport toolchain install`. Each hipcc is executed, the installed ones once, when they are installed:
+one that does not answer does not count.
 """
 
 from __future__ import annotations
