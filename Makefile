@@ -22,7 +22,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # Processes that run tests.
 WORKERS ?= $(shell getconf _NPROCESSORS_ONLN)
 
-.PHONY: demo test test-all fuzz lint lint-beside-torch lint-python lint-native site toolchain toolchains clean
+.PHONY: demo test test-all fuzz lint lint-beside-torch lint-python lint-native site toolchain toolchain-old toolchains clean
 
 demo: $(VENV)/with-torch toolchain
 	@rm -rf demo
@@ -32,7 +32,7 @@ demo: $(VENV)/with-torch toolchain
 # What has to be there comes at once, and is looked at meanwhile: some of it waits for the network, or unpacks with one
 # processor.
 test:
-	$(MAKE) -j 3 toolchains lint-beside-torch lint-native
+	$(MAKE) -j 4 toolchains lint-beside-torch lint-native
 	$(BIN)/pytest $(FURTHER) -n $(WORKERS) --dist worksteal
 
 # A type checker that reads a half installed PyTorch finds errors.
@@ -67,7 +67,10 @@ site: $(VENV)/installed
 toolchain: $(VENV)/installed
 	$(BIN)/hipport toolchain install hipcc-7.0
 
-toolchains: toolchain
+# With an older one, for the release before ROCm 6.
+toolchains: toolchain toolchain-old
+
+toolchain-old: $(VENV)/installed
 	$(BIN)/hipport toolchain install hipcc-5.2
 
 $(VENV)/installed: pyproject.toml

@@ -71,6 +71,7 @@ MAY_OPEN = {
     "contained.py": "folders that a child may write to, and /proc",
     "discovery.py": "lists folders",
     "install_toolchain.py": "packages of Debian's, in the cache",
+    "toolchains.py": "the answers of an installed hipcc, in the cache",
     "uniformity_analysis.py": "texts for LLVM's opt, in a folder made for it",
 }
 

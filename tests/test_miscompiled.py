@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-import compiled
+import hip_header
 import hipport
 from further import further
 from hipport.toolchain.toolchains import Toolchain, find
@@ -91,7 +91,7 @@ def assembly_of(toolchain: Toolchain, text: str, arch: str, folder: Path, *flags
     unit, out = folder / "unit.hip", folder / "out"
     unit.write_text("#include <hip/hip_runtime.h>\n" + text)
     command = [toolchain.hipcc, f"--offload-arch={arch}", "-O3", "--cuda-device-only", "-S", f"-I{INCLUDE}", *flags]
-    done = compiled.run([*command, "-o", out.name, unit.name], cwd=folder, env=toolchain.environment(os.environ))
+    done = hip_header.run([*command, "-o", out.name, unit.name], cwd=folder, env=toolchain.environment(os.environ))
     assert done.returncode == 0, done.stderr
     return out.read_text()
 

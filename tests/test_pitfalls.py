@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-import compiled
+import hip_header
 import hipport
 from hipport.core.finding import Certainty
 from hipport.core.tables import load
@@ -149,7 +149,7 @@ def test_programs_that_need_nothing_compile(tmp_path: Path) -> None:
         # For a device, a compiler checks the host's functions as well.
         own = ["-x", "hip", "--cuda-device-only", "-fsyntax-only", "-std=c++17", "--offload-arch=gfx942"]
         command = [toolchain.hipcc, *own, path.name]
-        done = compiled.run(command, cwd=folder, env=toolchain.environment(os.environ))
+        done = hip_header.run(command, cwd=folder, env=toolchain.environment(os.environ))
         assert done.returncode == 0, f"{path.name}: {done.stderr}"
 
 

@@ -2,10 +2,12 @@
 """Finding a hipcc, and installing one."""
 
 import os
+import shutil
 import stat
 import subprocess
 import sys
 import tempfile
+import threading
 from pathlib import Path
 
 import pytest
@@ -14,7 +16,7 @@ from click.testing import CliRunner
 from hipport.cli import main
 from hipport.cli.toolchain import TOOLCHAINS
 from hipport.toolchain import install_toolchain
-from hipport.toolchain.toolchains import NoToolchain, Toolchain, cache, choose, find, probe
+from hipport.toolchain.toolchains import NoToolchain, Toolchain, cache, choose, find, probe, remember
 
 # Answers like hipcc; the facts about it are in a file beside it, which also records its arguments.
 FAKE = """#!/bin/sh
@@ -149,10 +151,59 @@ def test_an_installed_toolchain_is_left_alone(tmp_path: Path, monkeypatch: pytes
     assert listed[:2] == [f"hipcc-7.0  installed: {hipcc}", "hipcc-5.2  hipport toolchain install hipcc-5.2"]
     result = CliRunner().invoke(main, ["toolchain", "remove", "hipcc-7.0"])
     assert (result.exit_code, result.stdout) == (0, f"removed {hipcc.parents[1]}\n")
-    assert [each.name for each in hipcc.parents[2].iterdir()] == [".lock"]
+    assert [each.name for each in hipcc.parents[2].iterdir()] == [".hipcc-7.0.lock"]
     result = CliRunner().invoke(main, ["toolchain", "remove", "hipcc-7.0"])
     assert result.exit_code == 2 and "hipcc-7.0 is not installed" in result.stderr
     assert tuple(install_toolchain.RECIPES)[::-1] == TOOLCHAINS
+
+
+def test_an_installed_hipcc_is_asked_once(tmp_path: Path, env: dict[str, str]) -> None:
+    env["XDG_CACHE_HOME"] = str(tmp_path / "cache")
+    hipcc = fake(tmp_path / "cache/hipport/toolchains/hipcc-7.0")
+    calls = hipcc.with_name("calls")
+
+    def is_asked(**more: str) -> bool:
+        """Whether it is run to be found, which has the same result."""
+        calls.unlink(missing_ok=True)
+        (toolchain,) = (each for each in find({**env, **more}) if each.hipcc == hipcc)
+        assert (toolchain.rocm, toolchain.archs) == ((6, 4), {"gfx942", "gfx1100"})
+        return calls.exists()
+
+    remember(hipcc, env)
+    assert not is_asked()
+    # `hipport doctor` asks, to say what works.
+    assert hipcc in {each.hipcc for each in find(env, anew=True)} and calls.exists()
+    # One that is named in the environment may depend on more of it, and another one has other answers.
+    assert is_asked(ROCM_PATH=str(hipcc.parents[1]))
+    hipcc.write_text(f"{hipcc.read_text()}\n")
+    assert is_asked()
+    remember(hipcc, env)
+    assert not is_asked()
+    # Without its libraries it cannot compile for any processor.
+    shutil.rmtree(hipcc.with_name("bitcode"))
+    assert is_asked()
+
+
+def test_two_toolchains_are_installed_at_the_same_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    env, names = {"XDG_CACHE_HOME": str(tmp_path)}, []
+
+    def ensure(name: str) -> None:
+        install_toolchain.ensure(name, env, "http://a.mirror/debian", print)
+
+    def install(name: str, *_: object) -> None:
+        names.append(name)
+        fake(tmp_path / "hipport/toolchains" / name)
+        if name == "hipcc-7.0":
+            other = threading.Thread(target=ensure, args=["hipcc-5.2"], daemon=True)
+            other.start()
+            other.join(20)
+            assert not other.is_alive(), "the second waits for the first"
+
+    monkeypatch.setattr(install_toolchain, "install", install)
+    ensure("hipcc-7.0")
+    assert names == ["hipcc-7.0", "hipcc-5.2"]
+    # Each was asked for its answers.
+    assert len(list(tmp_path.glob("hipport/toolchains/*/answers.json"))) == 2
 
 
 def test_a_failed_or_killed_installation_leaves_nothing_and_is_done_again(

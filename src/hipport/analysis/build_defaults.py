@@ -17,14 +17,16 @@ from hipport.analysis import constant_values
 from hipport.program.project import Project
 from hipport.program.search_paths import begins_project
 from hipport.syntax.cpp import Cpp
-from hipport.syntax.cuda_names import WARP_SIZE
+from hipport.syntax.cuda_names import NAMES, WARP_SIZE
 from hipport.syntax.vocabulary import words_of
 
 _UNDEFINED = re.compile(rb"#[ \t]*ifndef[\s\\]+(\w+)|![\s\\]*defined[\s\\]*\(?[\s\\]*(\w+)")
 _OF_NUMBERS = re.compile(
     rb"#[ \t]*define[ \t]+(\w+)[ \t]+[-(]*[ \t]*(?:0[xX][\da-fA-F]+|\d+)[uUlL]*[ \t)]*(?=[\r\n]|\Z)"
 )
-_OF_A_WARP = re.compile(rb"(?i)\w*warp_?" + WARP_SIZE + rb"\w*|\w*" + WARP_SIZE + rb"_?(?:\w{1,5}_?)?warp\w*")
+_OF_A_WARP = NAMES.compile(
+    rb"(?i)\w*(?&warp)_?" + WARP_SIZE + rb"\w*|\w*" + WARP_SIZE + rb"_?(?:\w{1,5}_?)?(?&warp)\w*"
+)
 
 
 def with_defaults(source: Cpp) -> frozenset[bytes]:

@@ -29,7 +29,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from hipport.toolchain.toolchains import cache
+from hipport.toolchain.toolchains import cache, remember
 
 
 @dataclass(frozen=True)
@@ -325,9 +325,10 @@ def installed(env: Mapping[str, str]) -> dict[str, Path]:
 
 
 @contextmanager
-def _locked(toolchains: Path) -> Iterator[None]:
+def _locked(toolchains: Path, name: str) -> Iterator[None]:
     toolchains.mkdir(parents=True, exist_ok=True)
-    with (toolchains / ".lock").open("w") as lock:
+    # Of each toolchain, because two can be installed at the same time: much of the time is downloading.
+    with (toolchains / f".{name}.lock").open("w") as lock:
         # Two processes would unpack into the same folder; the second waits and then finds the result.
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
@@ -340,12 +341,13 @@ def ensure(name: str, env: Mapping[str, str], mirror: str | None, tell: Callable
     """
     toolchains = folder(env)
     hipcc = toolchains / name / "bin" / "hipcc"
-    with _locked(toolchains):
+    with _locked(toolchains, name):
         if hipcc.exists():
             return hipcc, False
         found = debian_mirror(mirror)
         tell(f"installing {name} (Debian {' and '.join(RECIPES[name].suites)}) from {found.uri} ...")
         install(name, found, toolchains)
+        remember(hipcc, env)
     return hipcc, True
 
 
@@ -353,7 +355,7 @@ def remove(name: str, env: Mapping[str, str]) -> Path:
     """Remove the toolchain `name`, and return its former place. Raises Impossible if it is not installed, OSError."""
     toolchains = folder(env)
     place = toolchains / name
-    with _locked(toolchains):
+    with _locked(toolchains, name):
         if not place.exists():
             raise Impossible(f"{name} is not installed: there is no {place}")
         # Renamed first, because a partly deleted toolchain would be found.

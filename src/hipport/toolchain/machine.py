@@ -183,7 +183,7 @@ def look(root: Path, env: Mapping[str, str], user: User, python: Path | None = N
         platform=platform.split()[-1] if platform else None,
         agents=_agents(rocminfo) if rocminfo else None,
         rocminfo=rocminfo,
-        toolchains=toolchains.find(env, python) if here else None,
+        toolchains=toolchains.find(env, python, anew=True) if here else None,
         torch=torch_of(python, env) if here and python else None,
     )
 

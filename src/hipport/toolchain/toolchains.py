@@ -2,11 +2,13 @@
 """Find a hipcc, its version, and the GPUs that it can compile for.
 
 The search order is: ROCM_PATH, ROCM_HOME and HIP_PATH, `/opt/rocm`, PATH, the `rocm` packages of pip, and the
-installations of `hipport toolchain install`. Each hipcc is executed: one that does not answer does not count.
+installations of `hipport toolchain install`. Each hipcc is executed, the installed ones once, when they are installed:
+one that does not answer does not count.
 """
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import subprocess
@@ -85,16 +87,17 @@ class Toolchain:
         return f"{self.hipcc} (HIP {'.'.join(map(str, self.hip))}, clang {self.clang})"
 
 
-def find(env: Mapping[str, str], python: Path | None = None) -> tuple[Toolchain, ...]:
+def find(env: Mapping[str, str], python: Path | None = None, *, anew: bool = False) -> tuple[Toolchain, ...]:
     """Return the toolchains of this machine: first those that the environment names, then the newest.
 
     `env` has PATH, HOME and the ROCm variables; `python` is the interpreter whose packages are searched for the SDK
-    from pip. Runs each hipcc twice; no GPU is needed.
+    from pip. Runs each hipcc twice, except those that `hipport toolchain install` has asked, unless `anew` is true; no
+    GPU is needed.
     """
     found: dict[Path, Toolchain] = {}
     for source, hipcc in _candidates(env, python):
         if reading.is_file(hipcc) and hipcc.resolve() not in found:
-            toolchain = probe(hipcc, env, source)
+            toolchain = probe(hipcc, env, source, anew=anew)
             if toolchain is not None:
                 found[hipcc.resolve()] = toolchain
     return tuple(sorted(found.values(), key=lambda each: (each.found not in _VARIABLES, *(-part for part in each.hip))))
@@ -112,19 +115,19 @@ def choose(toolchains: Iterable[Toolchain], archs: Iterable[str]) -> Toolchain:
     raise NoToolchain(f"No hipcc here can compile for {', '.join(archs)}: {lacks}. {_ADVICE}")
 
 
-def probe(hipcc: Path, env: Mapping[str, str], found: str = "given") -> Toolchain | None:
+def probe(hipcc: Path, env: Mapping[str, str], found: str = "given", *, anew: bool = False) -> Toolchain | None:
     """Ask `hipcc` for its version. Returns None if it does not answer like a hipcc for AMD."""
     environment = _environment(env, found)
-    said = _ask([hipcc, "--version", "--offload-arch=gfx900"], environment)
+    said, command = (_known(hipcc) if found == _INSTALLED and not anew else None) or _answers(hipcc, environment)
     hip = re.search(r"HIP version: (\d+)\.(\d+)\.(\d+)", said)
     clang = re.search(r"clang version (\d[\w.]*)", said)
     if hip is None or clang is None:
         return None
-    dry_run = ["-###", "-x", "hip", "-c", "--cuda-device-only", "/dev/null", "-o", "/dev/null"]
     # The command that it prints names a device library, and the library's folder has one for each processor.
-    library = re.search(
-        r'"([^"]*oclc_isa_version_[^"]*)"', _ask([hipcc, *dry_run, "--offload-arch=gfx900"], environment)
-    )
+    library = re.search(r'"([^"]*oclc_isa_version_[^"]*)"', command)
+    if library is not None and not anew and not Path(library[1]).parent.is_dir():
+        # A part of an installed toolchain is gone.
+        return probe(hipcc, env, found, anew=True)
     if library is not None:
         names = (_ISA.fullmatch(path.name) for path in Path(library[1]).parent.iterdir())
         archs = frozenset(f"gfx{name[1]}" for name in names if name)
@@ -132,9 +135,44 @@ def probe(hipcc: Path, env: Mapping[str, str], found: str = "given") -> Toolchai
         archs = frozenset(
             arch
             for arch in _ARCHS
-            if "error" not in (answer := _ask([hipcc, *dry_run, f"--offload-arch={arch}"], environment)) and answer
+            if "error" not in (answer := _ask([hipcc, *_DRY_RUN, f"--offload-arch={arch}"], environment)) and answer
         )
     return Toolchain(hipcc, (int(hip[1]), int(hip[2]), int(hip[3])), clang[1], archs, found)
+
+
+_INSTALLED = "installed"
+_DRY_RUN = ("-###", "-x", "hip", "-c", "--cuda-device-only", "/dev/null", "-o", "/dev/null")
+
+
+def _answers(hipcc: Path, environment: Mapping[str, str]) -> tuple[str, str]:
+    """Return the version lines of a hipcc, and the command that it would run."""
+    said = _ask([hipcc, "--version", "--offload-arch=gfx900"], environment)
+    return said, _ask([hipcc, *_DRY_RUN, "--offload-arch=gfx900"], environment) if said else ""
+
+
+def remember(hipcc: Path, env: Mapping[str, str]) -> None:
+    """Write the answers of an installed toolchain beside it, which nothing changes: asking takes 0.1 to 0.3 s."""
+    said, command = _answers(hipcc, _environment(env, _INSTALLED))
+    _file_of_answers(hipcc).write_text(json.dumps({"hipcc": _state(hipcc), "answers": [said, command]}))
+
+
+def _known(hipcc: Path) -> tuple[str, str] | None:
+    """Return the answers that were written beside a hipcc, if it is the same one."""
+    try:
+        kept = json.loads(_file_of_answers(hipcc).read_text())
+        said, command = map(str, kept["answers"])
+        return (said, command) if kept["hipcc"] == _state(hipcc) else None
+    except (OSError, ValueError, TypeError, KeyError):
+        return None
+
+
+def _file_of_answers(hipcc: Path) -> Path:
+    return hipcc.parents[1] / "answers.json"
+
+
+def _state(hipcc: Path) -> list[object]:
+    found = hipcc.stat()
+    return [str(hipcc), found.st_size, found.st_mtime_ns]
 
 
 _VARIABLES = ("ROCM_PATH", "ROCM_HOME", "HIP_PATH")
@@ -155,7 +193,7 @@ def _candidates(env: Mapping[str, str], python: Path | None) -> Iterator[tuple[s
             for hipcc in python.parent.parent.glob(f"lib/python3*/site-packages/{name}/bin/hipcc"):
                 yield "pip", hipcc
     for hipcc in sorted((cache(env) / "toolchains").glob("*/bin/hipcc")):
-        yield "installed", hipcc
+        yield _INSTALLED, hipcc
 
 
 def cache(env: Mapping[str, str]) -> Path:
