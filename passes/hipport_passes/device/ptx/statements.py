@@ -54,6 +54,7 @@ _ESCAPES = {b"n": b"\n", b"t": b"\t", b"r": b"\r", b"v": b"\v", b"f": b"\f", b"a
 _OPERAND = re.compile(rb"(?:\[\s*(?P<name>\w+)\s*\])?(?:\s|\\)*(?P<constraint>[^()\[\]]*?)(?:\s|\\)*\(", re.DOTALL)
 _COMMENT = re.compile(rb"//[^\r\n]*|/\*.*?\*/", re.DOTALL)
 _STEP = re.compile(rb"\"[^\"]*\"|[()\[\]{},:]")
+_ON_DEVICE = _WORDS.compile(rb"\bdefined\s*\(\s*(?&hip_device)\s*\)")
 _VERSION = _WORDS.compile(rb"(?<!defined\()(?<!defined )\b(?&versions)\b(?!\))")
 _SPACE = re.compile(rb"(?:\s|\\(?=[ \t]*[\r\n]))+")
 
@@ -247,8 +248,10 @@ def _not_taken(source: Cpp) -> tuple[Span, ...]:
             text = _VERSION.sub(b"0", part.asked)
             by_version = by_version or text != part.asked
             here = part.word == b"else" or condition(text, hip=True)
-            if here is False and part.condition != part.asked:
-                here = condition(part.condition, hip=True)  # what hipport wrote
+            if here is not None and part.condition != part.asked:
+                # What hipport wrote decides: it opened the branch for HIP, or closed it there.
+                written = _VERSION.sub(b"0", part.condition)
+                here = condition(written if here is False else _ON_DEVICE.sub(b"1", written), hip=True)
             if by_version and (taken or here is False):
                 found.append(Span(part.span.end, following.span.start))
             taken = taken or here is True
