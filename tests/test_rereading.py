@@ -7,6 +7,7 @@ from pathlib import PurePosixPath
 
 import pytest
 
+from hipport import Certainty, rewrite
 from hipport.analysis.functions import functions
 from hipport.core.edits import Edit, Span
 from hipport.syntax.cuda import Cuda
@@ -85,3 +86,70 @@ def test_functions_behind_a_macro_are_seen() -> None:
     (found,) = functions(Cuda(PurePosixPath("a.cu"), code))
     assert found.name == b"f"
     assert found.text(found.node).startswith(b"inline bool f")
+
+
+_FIRST, _SECOND = "v = __shfl_sync(~0u, v, 0);", "v = __shfl_sync(~0u, v, 1);"
+_LOOP = "#define LOOP(i, n) for (int i = threadIdx.x; i < (n); i += blockDim.x)\n"
+_IF = "#define IF(c) if (c)\n"
+#: Statements after which lanes diverge, in forms that the grammar does not know; and what the macros in them are.
+DIVERGING = {
+    "a loop of a macro": (_LOOP, f"LOOP(i, n * m * 2) {{ if (i % 3 == 0) {_FIRST} }}"),
+    "a loop of a macro, on its own line": (_LOOP, f"LOOP(i, n * m * 2)\n  {{ if (i % 3 == 0) {_FIRST} }}"),
+    "a loop of an unseen macro": ("", f"LOOP(i, n * m * 2) {{ if (i % 3 == 0) {_FIRST} }}"),
+    "a loop of an unseen macro without an error": ("", f"LOOP(i, n) {{ if (i % 3 == 0) {_FIRST} }}"),
+    "an if of a macro": (_IF, f"IF(threadIdx.x < n) {{ {_FIRST} }}\n  IF(threadIdx.x >= n) {{ {_SECOND} }}"),
+    "an if of an unseen macro": ("", f"IF(threadIdx.x < n) {{ {_FIRST} }}\n  IF(threadIdx.x >= n) {{ {_SECOND} }}"),
+    "an if of a macro without braces": (_IF, f"IF(threadIdx.x < n) {_FIRST}\n  IF(threadIdx.x >= n) {_SECOND}"),
+    "an if of a macro, on lines of their own": (
+        _IF,
+        f"IF(threadIdx.x < n)\n    {_FIRST}\n  IF(threadIdx.x >= n)\n    {_SECOND}",
+    ),
+    "an if of a macro with else": (_IF, f"IF(threadIdx.x < n) {{ {_FIRST} }} else {{ {_SECOND} }}"),
+    "a block that ends under a condition": (
+        "",
+        f"if (threadIdx.x < n) {{\n    m = 1;\n#ifdef A\n  }}\n  if (m) {{\n#endif\n    {_FIRST}\n  }} else {{\n"
+        f"    {_SECOND}\n  }}",
+    ),
+    "a block that ends and begins under a condition": (
+        "",
+        f"if (threadIdx.x < n) {{\n    m = 1;\n#ifdef A\n  }}\n  {{\n#endif\n    {_FIRST}\n  }}\n"
+        f"  if (threadIdx.x >= n) {_SECOND}",
+    ),
+}
+
+
+@pytest.mark.parametrize(("macro", "body"), DIVERGING.values(), ids=DIVERGING)
+def test_lanes_that_diverge_are_seen(macro: str, body: str) -> None:
+    """What is not understood is not taken for code that all lanes reach."""
+    code = (
+        f"{macro}__global__ void k(float *o, int n, int m) {{\n  float v = o[threadIdx.x];\n  {body}\n  o[0] = v;\n}}\n"
+    )
+    found = [each for each in rewrite({"a.cu": code.encode()}).reported if each.rule == "warp_intrinsics/helper"]
+    assert {each.certainty for each in found} == {Certainty.REVIEW}
+
+
+@pytest.mark.parametrize("body", ["LOOP(i, n * m * 2)", "LOOP(i, n)"])
+def test_barriers_in_a_loop_of_an_unseen_macro_are_seen(body: str) -> None:
+    code = f"__global__ void k(float *o, int n, int m) {{\n  {body} {{ if (i % 3) __syncthreads(); o[i] = 1; }}\n}}\n"
+    assert "barriers/turns" in {each.rule for each in rewrite({"a.cu": code.encode()}).reported}
+
+
+def test_barriers_in_a_text_that_is_not_understood_are_told() -> None:
+    code = (
+        "__global__ void k(float *o, int n) {\n  IF(threadIdx.x < n) { o[0] = 1; __syncthreads(); }\n"
+        "  ELSE { o[1] = 1; __syncthreads(); }\n  o[2] = o[0] + o[1];\n}\n"
+    )
+    assert "barriers/parted" in {each.rule for each in rewrite({"a.cu": code.encode()}).reported}
+
+
+def test_whole_statements_under_a_condition_keep_it() -> None:
+    """Only around a part of a statement are directives removed: behind `return;`, nothing would run."""
+    code = b"void f(int n) {\n#ifdef A\n  return;\n#endif\n  a = b c = d;\n  g();\n}\n"
+    source = Cuda(PurePosixPath("a.cu"), code)
+    assert "preproc_ifdef" in str(source.tree.root_node)
+
+
+def test_a_simple_error_hides_no_condition() -> None:
+    code = f"__device__ float f(float v) {{\n  a = b c = d;\n  {_FIRST}\n  {_SECOND}\n  return v;\n}}\n"
+    found = [each for each in rewrite({"a.cu": code.encode()}).reported if each.rule == "warp_intrinsics/helper"]
+    assert {each.certainty for each in found} == {Certainty.SAFE}

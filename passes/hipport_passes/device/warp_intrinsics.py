@@ -279,6 +279,8 @@ def assumption(source: Cpp, project: Project, meeting: Meeting, offset: int, whi
         return f"{together} (in the same iteration of the loop)"
     if meeting.kind == "far":
         return f"{together} (there are too many calls and conditions to follow)"
+    if meeting.kind == "unclear":
+        return f"{together} (hipport does not understand the text of the function around it)"
     if meeting.other == (source.path, offset):
         return f"{together} (not from different branches at different times)"
     other = project.by_path[meeting.other.path]

@@ -32,6 +32,7 @@ from hipport.syntax.cpp import Cpp
 if TYPE_CHECKING:
     from tree_sitter import Node
 
+_LOOP = re.compile(rb"\b(?:for|while|do)\b")
 CHOICE = re.compile(rb"\belse\b|\?")
 _SKIPS = re.compile(rb"\b(?:if|for|while|switch)\s*\(|&&|\|\||\?")
 _ALL_LANES = 0xFFFFFFFF
@@ -68,6 +69,7 @@ class Meeting(NamedTuple):
     """Why lanes may make a call separately, and for "branch" or "apart" the call of the other lanes.
 
     "far" means that this is not known: the call is too far from where lanes may diverge, or there are too many calls.
+    So does "unclear": the parser does not understand the conditions of the function around it.
     `unless` is a condition on blocks under which lanes converge; empty if there is none. `cause` is where they diverge,
     if that is one place in a function.
     """
@@ -287,13 +289,15 @@ class Reach:
         )
         if function.tangled:
             self.too_far(each for mention in found for each in mention.reached)
+        elif found and self.kernels.unclear(function) and (len(found) > 1 or function.mentions(_LOOP)):
+            self.too_far((each for mention in found for each in mention.reached), "unclear")
         return found
 
-    def too_far(self, calls: Iterable[Reached]) -> None:
+    def too_far(self, calls: Iterable[Reached], kind: str = "far") -> None:
         """Record calls for which the other calls that lanes may make meanwhile are not followed."""
         for each in calls:
             if not each.lanes.inside:
-                self.found.setdefault(each.place, Meeting("far", each.place))
+                self.found.setdefault(each.place, Meeting(kind, each.place))
 
     def reached(self, unit: Function | Text) -> Iterable[Reached]:
         """Return the calls that a function, macro or class reaches, from the view of its callers."""

@@ -196,7 +196,7 @@ class _Search:
     def _check_turns(self, function: Function, mention: Mention) -> None:
         if function.tangled:
             return  # all of its calls are recorded
-        for loop in loops_around(function, mention.node, self.reach.kernels.loop_macros(function.source)):
+        for loop in loops_around(function, mention.node, self.reach.kernels):
             inside = side_of(loop, True, b"", loop.start_byte, loop.end_byte, True, False)
             skips = [
                 side

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, NamedTuple
 
 from hipport.analysis.exclusive_conditions import WORD, exclude, squeezed, with_arguments
@@ -16,6 +15,7 @@ from hipport.analysis.macros import Macro, choices, loop_counters
 if TYPE_CHECKING:
     from tree_sitter import Node
 
+_IF = re.compile(rb"\bif\b")
 _PARTS = frozenset(("if_statement", "conditional_expression", "switch_statement"))
 
 
@@ -59,6 +59,7 @@ def sides_of(kernels: Kernels, function: Function, node: Node, size: int, shown:
         side = side_of(statement, way, text, *span, condition.loop, False)
         yield side._replace(meaning=meaning(function, text, statement))
     yield from _in_macros(kernels, function, node, size, shown)
+    yield from _under_macros(kernels, function, node, size, shown)
     for leaving in function.exits_before(node):
         if leaving.start_byte > node.start_byte:
             continue
@@ -95,6 +96,26 @@ def _in_macros(kernels: Kernels, function: Function, node: Node, size: int, show
                     text = condition if way else b"!" + condition
                     yield side_of(outer, way, text, at.start_byte, at.end_byte, False, False)
         inner = outer
+
+
+def _under_macros(kernels: Kernels, function: Function, node: Node, size: int, shown: bool) -> Iterator[Side]:
+    """Yield the sides of macros with `node` in the block after them that may stand for an `if`: `IF(x) { … }`."""
+    macros, source = kernels.macros(function.source), function.source
+    for outer in function.around(node)[:-1]:
+        if outer.type != "function_definition":
+            continue
+        # It is parsed as a function.
+        declarator = outer.child_by_field_name("declarator")
+        name = declarator.child_by_field_name("declarator") if declarator is not None else None
+        given = source.given(name.end_byte) if name is not None else None
+        if name is None or given is None or len(given) != 1:
+            continue
+        of = macros.get(function.text(name))
+        if of is not None and not any(_IF.search(macro.text) for macro in of):
+            continue
+        text = source.code[given[0].start : given[0].end]
+        if kernels.uniformity_of_text(function, text, outer, shown=shown) < size:
+            yield side_of(outer, True, squeezed(text), outer.start_byte, outer.end_byte, False, False)
 
 
 def _chosen(macros: Iterable[Macro], position: int, given: tuple[bytes, ...]) -> Iterator[tuple[bool, bytes]]:
@@ -173,7 +194,9 @@ def changes(function: Function, expression: Node, loop: Node, kernels: Kernels) 
             variable = function.locals.named(function.text(node), node.start_byte)
             if variable is not None and _assigned_in(function, variable, loop):
                 return True
-            if variable is None and _counts_in_macro(function, function.text(node), kernels):
+            if variable is None and (
+                _counts_in_macro(function, function.text(node), kernels) or _given(function, node, loop)
+            ):
                 return True
     return False
 
@@ -190,6 +213,12 @@ def _counts_in_macro(function: Function, name: bytes, kernels: Kernels) -> bool:
     return False
 
 
+def _given(function: Function, name: Node, loop: Node) -> bool:
+    """Whether the macro that begins the loop has the name in its arguments, and so may declare it."""
+    declarator = loop.child_by_field_name("declarator") if loop.type == "function_definition" else None
+    return declarator is not None and function.text(name) in WORD.findall(function.text(declarator))
+
+
 def _assigned_in(function: Function, variable: Variable, loop: Node) -> bool:
     return any(
         each.variable == variable and loop.start_byte <= each.node.start_byte < loop.end_byte
@@ -202,14 +231,15 @@ def side_of(statement: Node, way: object, condition: bytes, start: int, end: int
     return Side((statement.start_byte, statement.end_byte), way, condition, start, end, often, left)
 
 
-def loops_around(function: Function, node: Node, macros: AbstractSet[bytes]) -> Iterator[Node]:
-    """Yield the loops around a place, the innermost first, including those that `macros` begin."""
+def loops_around(function: Function, node: Node, kernels: Kernels) -> Iterator[Node]:
+    """Yield the loops around a place, the innermost first, including those that macros begin, or may begin."""
     for outer in function.around(node)[:-1]:
         if outer.type == "function_definition":
             # `LOOP(i, n) { … }` is parsed as a function.
             declarator = outer.child_by_field_name("declarator")
             name = declarator.child_by_field_name("declarator") if declarator is not None else None
-            if name is not None and function.text(name) in macros:
+            macro = function.text(name) if name is not None else b""
+            if macro in kernels.loop_macros(function.source) or macro not in kernels.macros(function.source):
                 yield outer
         if outer.type in LOOPS:
             condition = outer.child_by_field_name("condition")

@@ -292,7 +292,9 @@ def parted(
     cause = meeting.cause
     if cause is None:
         reason = "there are too many calls or conditions to follow"
-        if meeting.kind != "far":
+        if meeting.kind == "unclear":
+            reason = "hipport does not understand the text of the function around it"
+        elif meeting.kind != "far":
             reason = "hipport does not follow which operand of a macro's `?:` each lane evaluates"
         return Ground(claim, who(size)[1], reason, *at, proven=False)
     function = cause.function

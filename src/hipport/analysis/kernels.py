@@ -42,7 +42,7 @@ from hipport.analysis.functions import (
     shared_macros,
 )
 from hipport.analysis.implied_device import implied_macros, may_imply, runs_on_device
-from hipport.analysis.macros import Macro, Mentioning, calls, defined, expanded, loops
+from hipport.analysis.macros import Macro, Mentioning, calls, defined, expanded, heads, loops
 from hipport.analysis.outer_names import given_by_builds
 from hipport.analysis.prototypes import prototypes
 from hipport.analysis.transitive_callers import transitive_callers
@@ -51,6 +51,7 @@ from hipport.core.edits import Span
 from hipport.core.facts import Facts
 from hipport.program.project import Component, Project
 from hipport.syntax.cpp import Cpp
+from hipport.syntax.rereading import hides_conditions
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -121,6 +122,7 @@ class _Known:
         self.blocks: dict[Function, tuple[BlockShape, ...] | None] = {}
         self.assumed: dict[Function, dict[tuple[Numbering, int], None]] = {}
         self.one_warp: dict[tuple[Function, int], bool] = {}
+        self.unclear: dict[Function, bool] = {}
         self.in_one_row: dict[Function, Node] = {}
         self.reaching: dict[re.Pattern[bytes], tuple[frozenset[bytes], AbstractSet[object]]] = {}
 
@@ -543,6 +545,16 @@ class Kernels(Facts):
     def loop_macros(self, source: Cpp) -> frozenset[bytes]:
         """Return the macros among them that begin a loop."""
         return self._project.component(source).fact(loops)
+
+    def unclear(self, function: Function) -> bool:
+        """Whether text in a function that the parser does not understand may decide which of its statements run."""
+        if not function.body.has_error:
+            return False
+        known = self._known(function.source).unclear
+        if function not in known:
+            of = self._project.component(function.source).fact(heads)
+            known[function] = hides_conditions(function.source, function.body, of)
+        return known[function]
 
     def expanded(self, source: Cpp, name: bytes, given: Sequence[bytes] | None) -> list[bytes]:
         """Return the possible expansions of a macro with these arguments; see hipport.analysis.macros."""

@@ -18,10 +18,14 @@ from hipport.analysis.functions import DEFINE
 from hipport.analysis.word_index import leading_to
 from hipport.program.project import Component
 from hipport.syntax.cpp import Cpp
+from hipport.syntax.lexing import opening_of
 
 _WORD = re.compile(rb"[A-Za-z_]\w*")
 _LOOP = re.compile(rb"\b(?:for|while)\s*\(")
 _COUNTED = re.compile(rb"\bfor\s*\(\s*[^;()=]*?\b([A-Za-z_]\w*)\s*[=:(]")
+# The head of a statement, before its brackets; one without.
+_BEGINS_HEAD = re.compile(rb"\b(?:if|for|while|switch|constexpr)\s*\Z")
+_ENDS_HEAD = re.compile(rb"\b(?:else|do)\Z")
 _STRINGIZED = re.compile(rb"(?<!#)#[ \t]*[A-Za-z_]\w*")
 _PASTED = re.compile(rb"\s*##\s*")
 _IF = re.compile(rb"\bif\s*\(")
@@ -163,6 +167,19 @@ def loops(component: Component) -> frozenset[bytes]:
     found = {name for name, of in macros.items() if any(_LOOP.search(macro.text) for macro in of)}
     words = ((name, {word for macro in of for word in _WORD.findall(macro.text)}) for name, of in macros.items())
     return leading_to(found, words) | found if found else frozenset()
+
+
+def heads(component: Component) -> Mapping[bytes, bool]:
+    """Return whether each macro of the files is the head of a statement, which follows it: `if (x)`."""
+    return {name: any(map(_is_head, of)) for name, of in component.fact(defined).items()}
+
+
+def _is_head(macro: Macro) -> bool:
+    text = macro.text
+    if _ENDS_HEAD.search(text):
+        return True
+    opening = opening_of(text, len(text) - 1) if text.endswith(b")") else None
+    return opening is not None and _BEGINS_HEAD.search(text, 0, opening) is not None
 
 
 def pasting(component: Component) -> frozenset[bytes]:

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING
 
 from hipport.core.edits import Span
 from hipport.syntax.lexing import opening_of
 from hipport.syntax.parsing import Lexed, is_end, skipped, text_to_parse, tree_of
+from hipport.syntax.vocabulary import WORDS
 
 if TYPE_CHECKING:
     import tree_sitter
@@ -27,6 +28,8 @@ _MOST_READINGS = 4
 _MOST_ERRORS = 400
 #: A longer argument of a macro is not searched for.
 _LONGEST_ARGUMENT = 2_000
+#: A longer text between directives is taken for whole statements.
+_LONGEST_PART = 20_000
 
 # A macro before a function: before its type or other specifiers, a destructor, or a constructor (`made`).
 _BEFORE_FUNCTION = re.compile(
@@ -54,13 +57,21 @@ _SIGN = re.compile(rb"\b(?:and|or|not)\b|::")
 _BEGINS = re.compile(rb"#[ \t]*if")
 _BRANCHES = re.compile(rb"#[ \t]*el")
 _ENDS_BRANCHES = re.compile(rb"#[ \t]*endif\b")
+_BRACKET = re.compile(rb"[()\[\]{}]")
+_ELSE = re.compile(rb"\s*else\b")
 _LINE_WITH_CODE = re.compile(rb"\s*[^\r\n]*")
 # A macro with arguments; what may precede it, and follow it, if it is a statement.
 _MACRO_USED = re.compile(rb"\b[A-Z][A-Z0-9_]*[ \t]*\(")
 _BEFORE_STATEMENT = re.compile(rb"\b(?:else|do)\Z")
 # On the same line: where the statement ends, passes write.
-_FOLLOWING_STATEMENT = re.compile(rb"(?P<blank>[ \t])\s*[\w{}#]")
-_MACRO_CALLED = re.compile(rb"\b[A-Z][A-Z0-9_]*\s*\Z")
+_FOLLOWING_STATEMENT = re.compile(rb"(?P<blank>[ \t])\s*[\w}#]")
+_BLOCK = re.compile(rb"\s*\{")
+# The arguments of a macro before a block that the parser takes for parameters: words.
+_PARAMETER = re.compile(rb"\s*[A-Za-z_]\w*(?:\s+[A-Za-z_]\w*)?\s*\Z")
+# What of a program's structure an error may take away; the bracket of a block that the parser misses.
+_STRUCTURE = re.compile(rb"[{}]|\b(?:if|else|for|while|do|switch|case|return|break|continue|goto)\b")
+_MISSING = frozenset(("}", "else", "#endif"))
+_MACRO_CALLED = re.compile(rb"\b(?P<name>[A-Z][A-Z0-9_]*)\s*\Z")
 
 
 def reread(source: Lexed, tree: tree_sitter.Tree) -> tree_sitter.Tree:
@@ -90,6 +101,40 @@ def faults_in(source: Lexed, tree: tree_sitter.Tree) -> list[Span]:
     return sorted(Span(each.start_byte, each.end_byte) for each in nodes if not _lacks_only_its_end(source, each))
 
 
+def hides_conditions(source: Lexed, node: Node, heads: Mapping[bytes, bool]) -> bool:
+    """Return whether text in a node that the parser does not understand may decide which statements run.
+
+    `heads`: whether a macro that is seen is the head of a statement, such as `if (x)`, and not a whole one. One that is
+    not seen may be, if a statement follows on its line.
+    """
+    return any(_hides(source, each, heads) for each in _faulty(node)) if node.has_error else False
+
+
+def _hides(source: Lexed, fault: Node, heads: Mapping[bytes, bool]) -> bool:
+    if fault.is_missing:
+        return fault.type in _MISSING
+    code, start = source.code, fault.start_byte
+    found = _STRUCTURE.finditer(code, start, fault.end_byte)
+    if any(source.directive(match.start()) is None for match in found):
+        return True
+    # `IF(x) y = 1;`
+    last = skipped(code, start)
+    macro = _macro_used(source, last - 1) if code[last - 1 : last] == b")" else None
+    if (
+        macro is None
+        or not _begins_statement(source, macro.start())
+        or not code[start : start + 1].translate(WORDS).strip()
+    ):
+        return False
+    return heads.get(macro["name"], source.line_start(last) == source.line_start(start))
+
+
+def _macro_used(source: Lexed, closing: int) -> re.Match[bytes] | None:
+    """Return the macro whose arguments end at a bracket."""
+    opening = opening_of(source.code, closing)
+    return _MACRO_CALLED.search(source.code, max(0, opening - 80), opening) if opening is not None else None
+
+
 def _all_faults(tree: tree_sitter.Tree) -> list[Span]:
     return sorted(Span(each.start_byte, each.end_byte) for each in _faulty(tree.root_node))
 
@@ -108,8 +153,7 @@ def _lacks_only_its_end(source: Lexed, node: Node) -> bool:
     if not node.is_missing or node.type != ";":
         return False
     last = skipped(source.code, node.start_byte)
-    opening = opening_of(source.code, last - 1) if source.code[last - 1 : last] == b")" else None
-    return opening is not None and _MACRO_CALLED.search(source.code, max(0, opening - 80), opening) is not None
+    return source.code[last - 1 : last] == b")" and _macro_used(source, last - 1) is not None
 
 
 def _replaced(source: Lexed, faults: Sequence[Span]) -> Iterator[tuple[Span, bytes]]:
@@ -150,12 +194,23 @@ def _classes_of_members(source: Lexed, faults: Sequence[Span]) -> Iterator[Span]
 
 
 def _statements(source: Lexed, faults: Sequence[Span]) -> Iterator[tuple[Span, bytes]]:
-    """Yield where a macro that is a statement gets its semicolon, and semicolons of statements given to macros."""
+    """Yield where a macro that is a statement gets its semicolon, and semicolons of statements given to macros.
+
+    Before a block, a macro is the head of a loop, or of an `if`. Without arguments that are no words, the parser takes
+    it for a function, as it does with `LOOP(i, n) { … }`.
+    """
     code = source.code
     for match in _MACRO_USED.finditer(code):
-        place = _end_missing(source, match) if _any_over(faults, Span(*match.span())) else None
-        if place is not None:
-            yield Span(place, place + 1), b";"
+        begins = _begins_statement(source, match.start())
+        closing = source.closing(match.end() - 1, _LONGEST_ARGUMENT) if begins else None
+        if closing is None:
+            continue
+        block, following = _BLOCK.match(code, closing + 1), _FOLLOWING_STATEMENT.match(code, closing + 1)
+        if block is not None and _any_in(faults, Span(match.start(), block.end())):
+            for span in _no_parameters(code, match.end(), closing):
+                yield span, re.sub(rb"[^\r\n]", b" ", code[span.start : span.end])
+        elif following is not None and block is None and _any_over(faults, Span(*match.span())):
+            yield Span(*following.span("blank")), b";"
     for match in _STATEMENT_GIVEN.finditer(code):
         # The parser reports the error anywhere in the argument.
         near = _any_in(faults, Span(max(0, match.start() - _LONGEST_ARGUMENT), match.end()))
@@ -174,23 +229,33 @@ def _braced_defaults(source: Lexed, faults: Sequence[Span]) -> Iterator[tuple[Sp
             yield span, b"(%s)" % inner if inner.strip() else b"0 " + inner
 
 
-def _end_missing(source: Lexed, match: re.Match[bytes]) -> int | None:
-    """Return a blank for the semicolon that a macro, used as a statement, brings itself; None if there is none."""
-    code = source.code
-    before = skipped(code, match.start())
-    if not (is_end(source, before, b";{})") or _BEFORE_STATEMENT.search(code, max(0, before - 8), before)):
-        return None
-    closing = source.closing(match.end() - 1)
-    if closing is None or source.directive(match.start()) is not None:
-        return None
-    following = _FOLLOWING_STATEMENT.match(code, closing + 1)
-    return following.start("blank") if following is not None else None
+def _begins_statement(source: Lexed, start: int) -> bool:
+    """Whether a macro stands where a statement begins."""
+    before = skipped(source.code, start)
+    begins = is_end(source, before, b";{})") or _BEFORE_STATEMENT.search(source.code, max(0, before - 8), before)
+    return bool(begins) and source.directive(start) is None
+
+
+def _no_parameters(code: bytes, start: int, end: int) -> Iterator[Span]:
+    """Yield the arguments of a macro that are no words, with a comma beside them."""
+    depth, first, kept = 0, start, False
+    for i in range(start, end + 1):
+        if i < end and (depth or code[i] not in b","):
+            depth += (code[i] in b"([{") - (code[i] in b")]}")
+            continue
+        if _PARAMETER.match(code[first:i]):
+            kept = True
+        else:
+            yield Span(first - 1, i) if kept else Span(first, min(i + 1, end))
+        first = i + 1
 
 
 def _around_parts(source: Lexed, faults: Sequence[Span]) -> Iterator[tuple[Span, bytes]]:
     """Yield the directives around a part of a statement, such as `} else if (x) {` between `#ifdef` and `#endif`.
 
-    Without them the part is read as if it were always there. A group with several branches is left as it is.
+    Without them the part is read as if it were always there. A group with several branches is left as it is, and so is
+    a group of whole statements, or one that ends a block without an `else`: what is conditional without the part would
+    seem unconditional.
     """
     code = source.code
     opened: list[tuple[Span, bool]] = []
@@ -202,9 +267,26 @@ def _around_parts(source: Lexed, faults: Sequence[Span]) -> Iterator[tuple[Span,
         elif opened and _ENDS_BRANCHES.match(code, each.start):
             first, has_branches = opened.pop()
             near = (_with_neighbours(source, first), _with_neighbours(source, each))
-            if not has_branches and any(_any_in(faults, span) for span in near):
+            near_fault = any(_any_in(faults, span) for span in near)
+            if not has_branches and near_fault and _is_part(source, Span(first.end, each.start), first.start):
                 for directive in (first, each):
                     yield directive, re.sub(rb"[^\r\n]", b" ", code[directive.start : directive.end])
+
+
+def _is_part(source: Lexed, inside: Span, start: int) -> bool:
+    """Whether the text between directives is a part of a statement, and ends no block without an `else`."""
+    code = source.code
+    if len(inside) > _LONGEST_PART:
+        return False
+    depth = ended = 0
+    for match in _BRACKET.finditer(code, inside.start, inside.end):
+        depth += 1 if match.group() in b"([{" else -1
+        if depth < 0 and match.group() == b"}" and not _ELSE.match(code, match.end(), inside.end):
+            return False
+        ended += depth < 0
+        depth = max(depth, 0)
+    whole = not depth and not ended and is_end(source, skipped(code, inside.end), b";}")
+    return not whole or not is_end(source, skipped(code, start), b";{}")
 
 
 def _with_neighbours(source: Lexed, span: Span) -> Span:

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 _WORDS = re.compile(rb"[A-Za-z_]\w*")
+_TOO_MANY = "too many barriers under conditions to compare each pair"
+_UNCLEAR = "hipport does not understand the text of this function"
 _GOTO = re.compile(rb"\bgoto\b")
 # The greatest number of successive barriers, and of conditions on each, that are compared; programs have at most a
 # dozen.
@@ -39,7 +41,10 @@ def in_branches(function: Function, kernels: Kernels, waiting: Waiting, widest: 
     if len(barriers) < 2:
         return
     if function.tangled:
-        yield _not_compared(barriers[0])
+        yield _not_compared(barriers[0], _TOO_MANY)
+        return
+    if kernels.unclear(function):
+        yield _not_compared(barriers[0], _UNCLEAR)
         return
     yield from _by_labels(function, kernels, barriers, widest)
     yield from _under_exclusive_conditions(function, kernels, barriers, widest)
@@ -159,7 +164,7 @@ def _under_exclusive_conditions(
             if j - i > _MOST_COMPARED or len(ways[i] ^ ways[j]) > _MOST_COMPARED:
                 if not told and any(kernels.uniformity(function, each.expression) < widest for each in own):
                     told = True
-                    yield _not_compared(first)
+                    yield _not_compared(first, _TOO_MANY)
                 break
             shared = ways[i] & ways[j]
             between = Span(first.node.start_byte, second.node.start_byte)
@@ -193,15 +198,15 @@ def _under_exclusive_conditions(
             break
 
 
-def _not_compared(barrier: Call) -> Finding:
+def _not_compared(barrier: Call, why: str) -> Finding:
     where = grounds.place(barrier.function.source, barrier.node.start_byte)
     claim = "all threads of a block reach it together"
     proof = (Ground(claim, Scope.BLOCK, "not each pair is compared", *where, proven=False),)
     return Finding(
         Span(barrier.node.start_byte, barrier.node.end_byte),
         "parted",
-        "too many barriers under conditions to compare each pair: make sure that threads of one wavefront do not "
-        f"diverge at a condition and wait at different barriers{missing(proof)}",
+        f"{why}: make sure that threads of one wavefront do not diverge at a condition and wait at different barriers"
+        f"{missing(proof)}",
         certainty=Certainty.MANUAL,
         proof=proof,
     )

@@ -56,7 +56,7 @@ def in_turns(function: Function, kernels: Kernels, waiting: Waiting, widest: int
     barriers = waiting.sites(function)
     told: set[object] = set()
     for barrier in barriers:
-        for loop in loops_around(function, barrier.node, kernels.loop_macros(function.source)):
+        for loop in loops_around(function, barrier.node, kernels):
             skips = chain(
                 _skips(function, kernels, barrier, barriers, loop, widest),
                 _inside(function, kernels, waiting, barrier, loop, widest),
@@ -223,11 +223,14 @@ def _in_macro(
 
 
 def _counted_by_macro(function: Function, kernels: Kernels, loop: Node, widest: int) -> Iterator[_Divergence]:
-    """Yield a loop that begins in a macro if its trip count depends on a value that varies by thread."""
+    """Yield a loop that begins in a macro if its trip count depends on a value that varies by thread, or is unseen."""
     declarator = loop.child_by_field_name("declarator") if loop.type == "function_definition" else None
     name = declarator.child_by_field_name("declarator") if declarator is not None else None
     spans = function.source.given(name.end_byte) if name is not None else None
     if declarator is None or name is None or spans is None:
+        return
+    if function.text(name) not in kernels.macros(function.source):
+        yield _Divergence(function.text(declarator), loop.id, "")
         return
     given = [function.source[each] for each in spans]
     for text in kernels.expanded(function.source, function.text(name), given):
@@ -282,7 +285,7 @@ def _behind(
     if function.kernel or not callers:
         return
     for caller, place in kernels.called_at(function):
-        around = next(loops_around(caller, place, kernels.loop_macros(caller.source)), None)
+        around = next(loops_around(caller, place, kernels), None)
         sites = waiting.sites(caller)
         yield from (each for each in sites if around is not None and contains(around, each.node))
         yield from _behind(caller, kernels, waiting, place, sites, callers - 1)
