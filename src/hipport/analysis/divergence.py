@@ -41,8 +41,6 @@ def sides_of(kernels: Kernels, function: Function, node: Node, size: int, shown:
 
     `shown`: without assumptions about blocks whose launches are not seen.
     """
-    if node.start_byte < function.body.start_byte:
-        return  # an initializer of a constructor, or a default argument
     for condition in function.conditions(node):
         if not kernels.may_differ(function, condition.expression, size, shown=shown):
             continue

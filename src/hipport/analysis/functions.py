@@ -302,7 +302,15 @@ class Function(Facts):
 
         Up to the body of the function, or the statement `until`. Earlier exits are not included; see `exits_before`.
         """
-        if until is None:
+        if until is None and node.start_byte < self.body.start_byte:
+            # An initializer of a constructor.
+            inner, outer = node, node.parent
+            while outer is not None and inner.id != self.node.id:
+                own = _condition(outer, inner)
+                if own is not None:
+                    yield own
+                inner, outer = outer, outer.parent
+        elif until is None:
             path = self._path(node)
             known = self._conditions
             # Those of the enclosing node, and perhaps one more.

@@ -41,7 +41,7 @@ from hipport.analysis.functions import (
     operator_of,
     shared_macros,
 )
-from hipport.analysis.implied_device import implied_macros, may_imply, runs_on_device
+from hipport.analysis.implied_device import Implied
 from hipport.analysis.macros import Macro, Mentioning, calls, defined, expanded, heads, loops
 from hipport.analysis.outer_names import given_by_builds
 from hipport.analysis.prototypes import prototypes
@@ -161,16 +161,16 @@ class Kernels(Facts):
         known = self._known(source).functions
         if source.path not in known:
             macros = self._project.union_over(source, device_macros)
-            implied = self._project.union_over(source, implied_macros)
-            macros |= implied - self.macros(source).keys() if implied else implied
-            own = may_imply(source)
+            implied = self._project.component(source).fact(Implied)
+            macros |= implied.macros - self.macros(source).keys() if implied.macros else implied.macros
+            own = implied.may_run(source)
             device = own or DEVICE.search(source.code) is not None or any(macro in source.code for macro in macros)
             found = tuple(
                 function
                 for function in (functions(source) if device else ())
                 if DEVICE.search(function.head)
                 or any(word in macros for word in re.findall(rb"\w+", function.head))
-                or (own and runs_on_device(function))
+                or (own and implied.runs(function))
             )
             kernels = self._project.union_over(source, kernel_macros)
             for function in found if kernels else ():

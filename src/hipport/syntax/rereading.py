@@ -14,7 +14,7 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from hipport.core.edits import Span
-from hipport.syntax.lexing import opening_of
+from hipport.syntax.cpp_text import BRACKET, BRACKETS
 from hipport.syntax.parsing import Lexed, is_end, skipped, text_to_parse, tree_of
 from hipport.syntax.vocabulary import WORDS
 
@@ -57,7 +57,6 @@ _SIGN = re.compile(rb"\b(?:and|or|not)\b|::")
 _BEGINS = re.compile(rb"#[ \t]*if")
 _BRANCHES = re.compile(rb"#[ \t]*el")
 _ENDS_BRANCHES = re.compile(rb"#[ \t]*endif\b")
-_BRACKET = re.compile(rb"[()\[\]{}]")
 _ELSE = re.compile(rb"\s*else\b")
 _LINE_WITH_CODE = re.compile(rb"\s*[^\r\n]*")
 # A macro with arguments; what may precede it, and follow it, if it is a statement.
@@ -131,7 +130,7 @@ def _hides(source: Lexed, fault: Node, heads: Mapping[bytes, bool]) -> bool:
 
 def _macro_used(source: Lexed, closing: int) -> re.Match[bytes] | None:
     """Return the macro whose arguments end at a bracket."""
-    opening = opening_of(source.code, closing)
+    opening = source.fact(_openings).get(closing)
     return _MACRO_CALLED.search(source.code, max(0, opening - 80), opening) if opening is not None else None
 
 
@@ -199,11 +198,10 @@ def _statements(source: Lexed, faults: Sequence[Span]) -> Iterator[tuple[Span, b
     Before a block, a macro is the head of a loop, or of an `if`. Without arguments that are no words, the parser takes
     it for a function, as it does with `LOOP(i, n) { … }`.
     """
-    code = source.code
+    code, partners = source.code, source.fact(_partners)
     for match in _MACRO_USED.finditer(code):
-        begins = _begins_statement(source, match.start())
-        closing = source.closing(match.end() - 1, _LONGEST_ARGUMENT) if begins else None
-        if closing is None:
+        closing = partners.get(match.end() - 1)
+        if closing is None or not _begins_statement(source, match.start()):
             continue
         block, following = _BLOCK.match(code, closing + 1), _FOLLOWING_STATEMENT.match(code, closing + 1)
         if block is not None and _any_in(faults, Span(match.start(), block.end())):
@@ -214,7 +212,7 @@ def _statements(source: Lexed, faults: Sequence[Span]) -> Iterator[tuple[Span, b
     for match in _STATEMENT_GIVEN.finditer(code):
         # The parser reports the error anywhere in the argument.
         near = _any_in(faults, Span(max(0, match.start() - _LONGEST_ARGUMENT), match.end()))
-        opening = opening_of(code, match.end()) if near else None
+        opening = source.fact(_openings).get(match.end()) if near else None
         if opening is not None and _MACRO_CALLED.search(code, max(0, opening - 80), opening):
             yield Span(*match.span()), b" " + code[match.start() + 1 : match.end()]
 
@@ -227,6 +225,25 @@ def _braced_defaults(source: Lexed, faults: Sequence[Span]) -> Iterator[tuple[Sp
         if _any_in(faults, Span(source.line_start(match.start()), span.end + 1)):
             inner = code[span.start + 1 : span.end - 1]
             yield span, b"(%s)" % inner if inner.strip() else b"0 " + inner
+
+
+def _partners(source: Lexed) -> Mapping[int, int]:
+    """Return where each bracket closes that does."""
+    found: dict[int, int] = {}
+    opened: list[int] = []
+    for match in BRACKET.finditer(source.code):
+        bracket = match.group()
+        if bracket in BRACKETS:
+            opened.append(match.start())
+        elif opened and BRACKETS[source.code[opened[-1] : opened[-1] + 1]] == bracket:
+            found[opened.pop()] = match.start()
+        else:
+            opened.clear()
+    return found
+
+
+def _openings(source: Lexed) -> Mapping[int, int]:
+    return {closing: opening for opening, closing in source.fact(_partners).items()}
 
 
 def _begins_statement(source: Lexed, start: int) -> bool:
@@ -279,7 +296,7 @@ def _is_part(source: Lexed, inside: Span, start: int) -> bool:
     if len(inside) > _LONGEST_PART:
         return False
     depth = ended = 0
-    for match in _BRACKET.finditer(code, inside.start, inside.end):
+    for match in BRACKET.finditer(code, inside.start, inside.end):
         depth += 1 if match.group() in b"([{" else -1
         if depth < 0 and match.group() == b"}" and not _ELSE.match(code, match.end(), inside.end):
             return False
