@@ -157,27 +157,30 @@ _SPINS = b"{ while (*o) {} }\n"
 HOST = {
     "a macro that also stands before functions that launch": (
         b"API float g(float v) { return __shfl_sync(~0u, v, 0); }\n__global__ void k() {}\n"
-        b"API void launch() { k<<<1, 32>>>(); }\nAPI void wait(float *o) " + _SPINS
+        b"API void launch() { k<<<1, 32>>>(); }\nAPI void wait(volatile int *o) " + _SPINS
     ),
     "a fallback of the CPU": (
-        b"#ifndef __CUDACC__\nvoid f(float *o) { __syncwarp(); while (*o) {} }\n#endif\n__global__ void k() {}\n"
+        b"#ifndef __CUDACC__\nvoid f(volatile int *o) { __syncwarp(); while (*o) {} }\n#endif\n__global__ void k() {}\n"
     ),
     "a macro that is empty for the host": (
         b"#ifdef __CUDA_ARCH__\n#define SYNC() __syncthreads()\n#else\n#define SYNC()\n#endif\n"
-        b"void f(float *o) { SYNC(); while (*o) {} }\n"
+        b"void f(volatile int *o) { SYNC(); while (*o) {} }\n"
     ),
-    "methods of vectors": b"void f(float *o, V v) { if (v.any()) v.all(); while (*o) {} }\n__global__ void k() {}\n",
+    "methods of vectors": (
+        b"void f(volatile int *o, V v) { if (v.any()) v.all(); while (*o) {} }\n__global__ void k() {}\n"
+    ),
     "a variable called like a type": (
         b"__global__ void k() {}\n"
-        b"void f(float *o) { dim3 thread_block(256); k<<<1, thread_block>>>(); while (*o) {} }\n"
+        b"void f(volatile int *o) { dim3 thread_block(256); k<<<1, thread_block>>>(); while (*o) {} }\n"
     ),
     "a host function called like a device function": (
         b"__device__ float g(float v) { return __shfl_sync(~0u, v, 0); }\n"
-        b"float g(double v) { return v; }\nAPI void f(float *o) { g(1.0); while (*o) {} }\n"
+        b"float g(double v) { return v; }\nAPI void f(volatile int *o) { g(1.0); while (*o) {} }\n"
     ),
 }
 
 
 @pytest.mark.parametrize("code", HOST.values(), ids=HOST)
 def test_host_code_stays_host_code(code: bytes) -> None:
+    assert _found(b"UNSEEN void f(volatile int *o) { __syncwarp(); while (*o) {} }\n", "spin_locks/wait")
     assert not _found(code, "spin_locks/wait")

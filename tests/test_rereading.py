@@ -107,8 +107,8 @@ DIVERGING = {
     "an if of a macro with else": (_IF, f"IF(threadIdx.x < n) {{ {_FIRST} }} else {{ {_SECOND} }}"),
     "a block that ends under a condition": (
         "",
-        f"if (threadIdx.x < n) {{\n    o[1] = 1;\n#ifdef A\n  }}\n  if (m) {{\n#endif\n    {_FIRST}\n  }} else {{\n"
-        f"    {_SECOND}\n  }}",
+        f"if (threadIdx.x < n) {{\n    o[1] = 1;\n#ifdef A\n  }}\n  if (m) {{\n#endif\n    {_FIRST}\n"
+        f"  }} else {{ {_SECOND} }}",
     ),
     "a block that ends and begins under a condition": (
         "",
