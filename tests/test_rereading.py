@@ -153,3 +153,35 @@ def test_a_simple_error_hides_no_condition() -> None:
     code = f"__device__ float f(float v) {{\n  a = b c = d;\n  {_FIRST}\n  {_SECOND}\n  return v;\n}}\n"
     found = [each for each in rewrite({"a.cu": code.encode()}).reported if each.rule == "warp_intrinsics/helper"]
     assert {each.certainty for each in found} == {Certainty.SAFE}
+
+
+_WARP = (
+    "__global__ void k(float *o, int n, int m) {\n  __shared__ volatile float s[64];\n  int t = threadIdx.x;\n"
+    "  s[t] = o[t];\n  __syncthreads();\n  if (t < 16) {\n    %s\n  }\n}\n"
+)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "LOOP(i, n) { s[t] += s[t + 16];\n s[t] += s[t + 8]; }",
+        "LOOP(i, n * 2) { s[t] += s[t + 16];\n s[t] += s[t + 8]; }",
+        "s[t] += s[t + 16];\n#ifdef A\n  } else if (t < 20) {\n    o[0] = 1;\n#endif\n    s[t] += s[t + 8];",
+    ],
+)
+def test_steps_of_a_warp_are_seen(body: str) -> None:
+    """In the block of a macro, and where a branch ends only under a condition of the preprocessor."""
+    ported = rewrite({"a.cu": (_WARP % body).encode()})
+    assert "warp_synchronous/lockstep" in {each.rule for each in ported.reported}
+    assert b"syncwarp();\n" in ported.project.sources[0].text
+
+
+@pytest.mark.parametrize(("begin", "end"), [("#ifdef A\n", "#endif\n"), ("", "")])
+def test_only_whole_branches_are_divided(begin: str, end: str) -> None:
+    """Without the part under `#ifdef`, the text of the branch would run for all."""
+    code = (
+        "__global__ void k(float *o, int n) {\n  if (threadIdx.x < n) {\n    o[0] = 1;\n    __syncthreads();\n"
+        f"{begin}  }} else {{\n    o[1] = 1;\n    __syncthreads();\n{end}  }}\n}}\n"
+    )
+    (found,) = (each for each in rewrite({"a.cu": code.encode()}).reported if each.rule == "barriers/parted")
+    assert found.certainty is (Certainty.MANUAL if begin else Certainty.SAFE)

@@ -288,6 +288,22 @@ class Cpp(CppText):
         return outermost(found)
 
     @cached_property
+    def _groups_at(self) -> tuple[tuple[int, ...], tuple[Span, ...]]:
+        """Where the directives of conditions begin, in order, and the extent of the group of each."""
+        found = sorted(
+            (part.span.start, Span(group[0].span.start, group[-1].span.end))
+            for group in self.conditionals
+            for part in group
+        )
+        return tuple(start for start, _ in found), tuple(extent for _, extent in found)
+
+    def parts(self, span: Span) -> bool:
+        """Say whether an `#if` … `#endif` is only partly in a span: then the text there depends on the condition."""
+        starts, extents = self._groups_at
+        inside = extents[bisect_left(starts, span.start) : bisect_left(starts, span.end)]
+        return any(each.start < span.start or each.end > span.end for each in inside)
+
+    @cached_property
     def without_cuda(self) -> tuple[Span, ...]:
         """The stretches that no compilation for CUDA sees: `#ifndef __CUDACC__`, and the `#else` of its opposite."""
         return without_cuda(self.conditionals)

@@ -67,6 +67,7 @@ def divided(
 
 def _sides(function: Function, statement: Node, barriers: list[Call], waiting: Waiting) -> tuple[_Branch, ...]:
     """Return both branches of an `if`, with the same number of barriers directly in each; none if it is otherwise."""
+    source = function.source
     yes, clause = statement.child_by_field_name("consequence"), statement.child_by_field_name("alternative")
     no = clause.named_children[-1] if clause is not None and clause.named_children else None
     sides = []
@@ -78,6 +79,8 @@ def _sides(function: Function, statement: Node, barriers: list[Call], waiting: W
             for each in branch.named_children
             if waiting.is_plain(function.text(each)) or _is_group_barrier(function, each, barriers)
         ]
+        if any(source.parts(Span(each.start_byte, each.end_byte)) for each in (statement, branch)):
+            return ()  # The parser reads it as if the condition held.
         if len(direct) != sum(contains(branch, each.node) for each in barriers):
             return ()
         sides.append(_Branch(branch, direct))

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from hipport.analysis.functions import LOOPS, Function, arguments, called_name, is_method, nodes
 from hipport.analysis.kernels import Kernels
 from hipport.analysis.uniform_values import BLOCK, WARP
+from hipport.core.edits import Span
 from hipport.syntax.cuda_names import NAMES
 from hipport_passes.device.warp_synchronous.accesses import ELEMENT, HALVES, LOADED, ORDERS, STORE, WORD
 from hipport_passes.device.warp_synchronous.arrays import Arrays
@@ -32,6 +33,8 @@ _TEMPLATE_CALLED = re.compile(rb">(?:\s|\\)*\(")
 _PLAINLY_CALLED = re.compile(rb"([A-Za-z_]\w*)\b(?:\s|\\)*\(")
 _CALLS = frozenset(("call_expression",))
 _STORES = frozenset(("assignment_expression", "update_expression", "lambda_expression"))
+# `LOOP(i, n) { … }` of a macro is parsed as a function.
+_OF_LOOPS = LOOPS | {"function_definition"}
 _BLOCKS = frozenset(
     ("compound_statement", "case_statement", "preproc_if", "preproc_ifdef", "preproc_else", "preproc_elif")
 )
@@ -76,13 +79,9 @@ class Steps:
             self.before[node.id] = node
             stored = ()
         if kind == "if_statement":
-            branches = [node.child_by_field_name("consequence"), node.child_by_field_name("alternative")]
-            after = [self.inside(branch, stored) for branch in branches if branch is not None]
-            if branches[1] is None:
-                after.append(stored)
-            return tuple(dict.fromkeys(access for each in after for access in each))
-        body = node.child_by_field_name("body") if kind in LOOPS or kind == "switch_statement" else None
-        if body is not None and kind in LOOPS:
+            return self.branched(node, stored)
+        body = node.child_by_field_name("body") if kind in _OF_LOOPS or kind == "switch_statement" else None
+        if body is not None and kind in _OF_LOOPS:
             after_body = self.inside(body, stored)
             # Lanes meet from one iteration to the next if the distance doubles or halves; in other loops each has its
             # own row.
@@ -95,6 +94,22 @@ class Steps:
         ordered, stores = self.effects(node)
         return stores if ordered else (*stored, *stores)
 
+    def branched(self, node: Node, stored: tuple[_Access, ...]) -> tuple[_Access, ...]:
+        """Return the unordered stores of lanes after an `if`."""
+        branches = [node.child_by_field_name("consequence"), node.child_by_field_name("alternative")]
+        after = [self.inside(branches[0], stored)] if branches[0] is not None else []
+        if branches[1] is None:
+            after.append(stored)
+        else:
+            # Where `} else {` is under a condition of the preprocessor, one may follow the other.
+            after.append(self.inside(branches[1], (*stored, *after[0]) if self.may_follow(branches) else stored))
+        return tuple(dict.fromkeys(access for each in after for access in each))
+
+    def may_follow(self, branches: list[Node | None]) -> bool:
+        """Whether a condition of the preprocessor decides where a branch ends."""
+        first = branches[0]
+        return first is not None and self.function.source.parts(Span(first.start_byte, first.end_byte))
+
     def halves(self, loop: Node) -> bool:
         update = loop.child_by_field_name("update")
         return HALVES.search(self.function.text(update if update is not None else loop)) is not None
@@ -102,7 +117,8 @@ class Steps:
     def inside(self, branch: Node, stored: tuple[_Access, ...]) -> tuple[_Access, ...]:
         if branch.type == "else_clause":
             for child in branch.named_children:
-                stored = self.follow(child, stored)
+                # Nothing can be written between `else` and `if`.
+                stored = (self.branched if child.type == "if_statement" else self.follow)(child, stored)
             return stored
         return self.follow(branch, stored)
 
@@ -206,7 +222,7 @@ class Steps:
     def parts(self, node: Node) -> list[Node]:
         """Return the branches of an `if`, or the body of a loop; none for other statements."""
         kind = node.type
-        if kind != "if_statement" and kind not in LOOPS:
+        if kind != "if_statement" and kind not in _OF_LOOPS:
             return []
         parts = (node.child_by_field_name(name) for name in ("consequence", "alternative", "body"))
         return [part for part in parts if part is not None]
