@@ -226,6 +226,8 @@ class _InLoop(LoopGame):
         super().__init__(whole.blocks, whole.definitions, loop, inner)
         self._whole, self._places, self._flow, self._accesses = whole, places, flow, accesses
         self._origins: dict[int, LoopOrigin] = {}
+        #: Those that are found, and hold for whatever else is computed from these registers.
+        self._found: dict[int, LoopOrigin] = {}
         self._controls: dict[int, list[int]] = {}
         #: What the values of registers are computed from, see `_before`.
         self._of_register: dict[int, list[tuple[int, int]]] = {}
@@ -251,6 +253,10 @@ class _InLoop(LoopGame):
             and not self._stays(self._loop.header, set(blocks), foreign=True)
         ):
             return None  # most loops count
+        for block in sorted(blocks):
+            # A branch depends on those before it.
+            if (condition := whole.blocks[block].condition) is not None:
+                self._origin(condition)
         kept = self.kept()
         if self._loop.header not in kept or self._loop.header in self.kept(foreign=False):
             return None
@@ -296,14 +302,15 @@ class _InLoop(LoopGame):
     def _origin(self, register: int) -> LoopOrigin:
         if register not in self._origins:
             self._origins[register] = LoopOrigin(True, _NOTHING)  # the result for a cyclic definition
-            self._origins[register] = self._find_origin(register)
+            self._origins[register] = self._found[register] = self._find_origin(register)
         return self._origins[register]
 
     def _find_origin(self, register: int) -> LoopOrigin:
         """Follow a value back through the loop."""
         seen: set[tuple[str, int]] = set()
         waiting: list[tuple[str, int]] = [("register", register)]
-        own, opaque, reads = False, False, set()
+        own, opaque = False, False
+        reads: set[Access] = set()
         while waiting:
             each = waiting.pop()
             if each in seen:
@@ -315,6 +322,12 @@ class _InLoop(LoopGame):
                 continue
             source = self._source(number)
             if source is None:
+                continue
+            if (known := self._found.get(number)) is not None:
+                own, opaque = own or known.own, opaque or known.opaque
+                if own:
+                    break
+                reads |= known.reads
                 continue
             made, read, hidden = self._gives(source)
             own, opaque = own or made, opaque or hidden
