@@ -27,6 +27,7 @@ UNKNOWN = {
     "such a macro alone in braces": b"void f(int n) {\n  for (int i = 0; i < n; i += 2) { STEP(i) }\n}\n",
     "such a macro before else": b"void f(int n) {\n  if (n) STEP(n) else g();\n}\n",
     "such a macro on a line of its own": b"DEFINE(1 + 2, 640)\nDEFINE(3, 640)\nint x;\n",
+    "macros that declare": b"DEFINE(f, ns::of::g)\nDEFINE(g, ns::h)\n\nstatic inline int k(int n) { return n; }\n",
     "a loop of a macro": b"void f(int n, int m) {\n  KERNEL_LOOP(i, n * m * 2) {\n    g(i);\n  }\n}\n",
     "a statement given to a macro": b"void f(int n) {\n  DISPATCH(n, k<<<n, n>>>(n););\n  g();\n}\n",
     "a braced default": b"void f(int n, float3 a = {}, dim3 b = {1, 2}) { g(n); }\n",

@@ -32,7 +32,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from hipport.analysis.functions import function_at
-from hipport.core.edits import Span
+from hipport.core.edits import Edit, Span
 from hipport.core.finding import Certainty
 from hipport.core.proof import missing, without_reason
 from hipport.core.source import BYTE_ORDER_MARK as MARK
@@ -404,6 +404,17 @@ def proved(each: Pass[Any], fixture: Fixture) -> None:
             assert agreed is None or agreed[0].encode() in lines[ground.line - 1], ground
 
 
+def lines_as_read(each: Pass[Any], fixture: Fixture) -> None:
+    """Messages name lines of the file as it was read, also where an earlier pass has moved them."""
+    if not any(" line" in message for message in fixture.findings) or fixture.before.text.startswith(MARK):
+        return
+    moved = fixture.before.apply([Edit(Span(0, 0), b"\n\n")])
+    said = Counter(reported.message for reported in _ported(each, fixture).reported)
+    ported = port(each, moved, skipped=fixture.skipped, beside=fixture.beside)
+    found = Counter(reported.message for reported in ported.reported)
+    assert found == said, f"other lines: {found - said}"
+
+
 LAWS: tuple[Callable[[Pass[Any], Fixture], None], ...] = (
     expected,
     converges,
@@ -415,6 +426,7 @@ LAWS: tuple[Callable[[Pass[Any], Fixture], None], ...] = (
     line_breaks,
     behind_another,
     proved,
+    lines_as_read,
 )
 
 

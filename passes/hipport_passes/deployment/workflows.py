@@ -60,7 +60,7 @@ def _wheels(source: Toml, project: Project) -> Iterator[Finding]:
     told = [each for each in entries if _WHEELS_FOR_CUDA.search(each.value)]
     if not told:
         return
-    lines = list(dict.fromkeys(source.position(each.span.start)[0] for each in told))
+    lines = list(dict.fromkeys(source.line_read(each.span.start) for each in told))
     archs = ";".join(project.target.archs)
     message = (
         f"cibuildwheel builds wheels for CUDA here (line{'s' if len(lines) > 1 else ''} "
@@ -77,7 +77,7 @@ def _jobs(source: Workflow, project: Project) -> Iterator[Finding]:
         return
     parts = []
     for what, spans in told[source.path].items():
-        lines = list(dict.fromkeys(source.position(span.start)[0] for span in spans))
+        lines = list(dict.fromkeys(source.line_read(span.start) for span in spans))
         parts.append(f"{what} (line{'s' if len(lines) > 1 else ''} {', '.join(map(str, lines[:6]))})")
     archs = ";".join(project.target.archs)
     image = Asking(project).recipes.image(project.target.rocm).name

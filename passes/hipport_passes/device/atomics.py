@@ -542,7 +542,7 @@ def _shared(source: Cpp, project: Project) -> dict[int, str]:
         text = source.code[arguments[0].start : arguments[0].end] if arguments else b""
         origin = next((places[root] for root in roots(source, match.start(), text) if root in places), None)
         if origin is not None:
-            line = origin.source.position(origin.offset)[0]
+            line = origin.source.line_read(origin.offset)
             where = f"line {line}" if origin.source.path == source.path else f"{origin.source.path}:{line}"
             found[match.start()] = f"by {origin.name.decode()}, {where}"
     return found

@@ -297,7 +297,7 @@ def _made(source: Cpp, own: frozenset[bytes]) -> tuple[tuple[Span, bytes], ...]:
 
 def _narrowed(source: Cpp, project: Project, span: Span, name: bytes, cut: _Cut, native: bool) -> Finding:
     of = cut.function.source
-    line = of.first.position(of.origin(Span(cut.node.start_byte, cut.node.end_byte)).start)[0]
+    line = of.line_read(cut.node.start_byte)
     where = f"line {line}" if of.path == source.path else f"{of.path.as_posix()}, line {line}"
     said = f"{name.decode()} has 64 bits on AMD, and {cut.taker} on {where} takes 32"
     if native:

@@ -174,7 +174,7 @@ def _lost(source: Cpp, group: tuple[Conditional, ...], macros: Mapping[bytes, _M
     # A person decides at the test of the architecture.
     if by is not None:
         source, first = by.source, by.place
-    line = source.first.position(source.origin(first).start)[0]
+    line = source.line_read(first.start)
     condition = " ".join(source.code[first.start : first.end].decode("utf-8", "replace").split())
     return Lost((least // 100, least // 10 % 10), source.path, line, first.start, condition[:100])
 
@@ -224,10 +224,10 @@ def _choices(project: Project) -> dict[tuple[int, int | None], str]:
     for source in project.sources:
         if isinstance(source, Python):
             for capability, offset in (*_followed(source), *_asked(source.text)):
-                found.setdefault(capability, f"{source.path}:{source.position(offset)[0]}")
+                found.setdefault(capability, f"{source.path}:{source.line_read(offset)}")
         elif isinstance(source, Cpp) and b"DeviceProp" in source.code:
             for match in _ASKED_BY_HOST.finditer(source.code):
-                line = source.first.position(source.origin(Span(*match.span())).start)[0]
+                line = source.line_read(match.start())
                 major = int(match["number"]) + (match["sign"] == b">")
                 found.setdefault((major, None), f"{source.path}:{line}")
     return found

@@ -264,7 +264,7 @@ def _parted(device: Iterable[Function], by_name: dict[bytes, list[Function]]) ->
 
 def _line(function: Function, offset: int) -> int:
     source = function.source
-    return source.first.position(source.origin(Span(offset, offset + 1)).start)[0]
+    return source.line_read(offset)
 
 
 def _has_warps(function: Function, macros: frozenset[bytes]) -> bool:

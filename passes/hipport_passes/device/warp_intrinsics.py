@@ -284,7 +284,7 @@ def assumption(source: Cpp, project: Project, meeting: Meeting, offset: int, whi
     if meeting.other == (source.path, offset):
         return f"{together} (not from different branches at different times)"
     other = project.by_path[meeting.other.path]
-    line = other.first.position(other.origin(Span(meeting.other.offset, meeting.other.offset + 1)).start)[0]
+    line = other.line_read(meeting.other.offset)
     where = f"line {line}" if other.path == source.path else f"{other.path.as_posix()}, line {line}"
     branch = ", in the other branch" if meeting.kind == "branch" else ""
     return f"{together} (none of them is at the call on {where}{branch})"

@@ -128,7 +128,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
 
 @cache
 def _version_names() -> LibraryNames:
-    return LibraryNames(frozenset(name.encode() for name in load(_TABLE)["versions"]))
+    return LibraryNames(frozenset(name.encode() for name in load(_TABLE)["versions"]), macros=True)
 
 
 def _versions(source: Cpp, project: Project) -> Iterator[Finding]:

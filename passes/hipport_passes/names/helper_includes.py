@@ -93,7 +93,7 @@ def _moved(source: Cpp, project: Project) -> Iterator[Finding]:
         if place in project.by_path or (root / place).is_file() or (place.parts[:1] == ("..",) and not whole):
             continue
         path, file = placed(source, project, place.name)
-        if path.strip(b'"') != each.path.encode() and not source.ported(each.directive.start):
+        if path.strip(b'"') != each.path.encode("utf-8", "surrogateescape") and not source.ported(each.directive.start):
             message = f"{each.path} → {path.decode()[1:-1]}, the folder of hipport's headers for this file"
             yield Finding(
                 each.target, "moved", message, (Edit(each.target, path),), creates=with_included_headers(file)

@@ -243,7 +243,7 @@ def _in_markdown(source: Markdown, asking: Asking) -> Iterator[Finding]:
                 message = f"{found.message}; and that the text around it is right for ROCm"
                 yield Finding(found.span, found.kind, message, found.edits, Certainty.REVIEW)
     if left:
-        lines = list(dict.fromkeys(source.position(command.span.start)[0] for command in left))
+        lines = list(dict.fromkeys(source.line_read(command.span.start) for command in left))
         more = f" (also in lines {', '.join(map(str, lines[1:]))})" if len(lines) > 1 else ""
         message = (
             f"commands that install builds for CUDA{more}: add what users of ROCm have to do; `hipport deps` prints "

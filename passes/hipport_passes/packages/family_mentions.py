@@ -29,7 +29,7 @@ def found_families(project: Project, rules: Recipes) -> dict[str, list[PackageMe
     found: dict[str, list[PackageMention]] = {}
     for source in project.sources:
         for offset, text, family in _mentions(source, rules):
-            mention = PackageMention(source.path, source.position(offset)[0], text)
+            mention = PackageMention(source.path, source.line_read(offset), text)
             if mention not in found.setdefault(family.name, []):
                 found[family.name].append(mention)
     modules = {family.imports: family for family in rules.families if family.imports and family.action != "keep"}
@@ -38,7 +38,7 @@ def found_families(project: Project, rules: Recipes) -> dict[str, list[PackageMe
             for match in _IMPORT.finditer(source.text):
                 imported = modules.get(match[2].decode(errors="replace"))
                 if imported is not None and not _is_own(project, imported.imports):
-                    line = source.position(match.start(2))[0]
+                    line = source.line_read(match.start(2))
                     mention = PackageMention(
                         source.path, line, match.group().decode(errors="replace").strip(), True, not match[1]
                     )

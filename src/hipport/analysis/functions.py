@@ -95,6 +95,11 @@ class Call(NamedTuple):
     node: Node
     arguments: tuple[Node, ...]
 
+    @property
+    def line(self) -> int:
+        """Its line in the file as it was read."""
+        return self.function.source.line_read(self.node.start_byte)
+
 
 class Variable(NamedTuple):
     """A local variable, parameter or array: its name, and the part of the file in which it is visible."""

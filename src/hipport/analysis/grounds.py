@@ -55,7 +55,7 @@ _NAME = re.compile(r"[\w.]+")
 def place(source: Cpp, start: int) -> tuple[PurePath, int]:
     """Return the file and the line of a place, as the user wrote it."""
     at = min(start, max(len(source.text) - 1, 0))
-    return source.path, source.first.position(source.origin(Span(at, at + 1)).start)[0]
+    return source.path, source.line_read(at)
 
 
 def quoted(text: bytes) -> str:

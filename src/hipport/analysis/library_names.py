@@ -15,17 +15,21 @@ from hipport.program.project import Project
 from hipport.syntax.cpp import Cpp, within
 from hipport.syntax.declarations import Declaration, declarations, member_or_qualified
 
+_CONDITION = re.compile(rb"#[ \t]*(?:el)?if")
+
 
 @dataclass(frozen=True, eq=False)
 class LibraryNames:
     """The names that are in `wanted`, or that it matches as a whole; with `behind`, only where that matches after them.
 
     `overloaded`: a function of the program with that name, unless it is a template, is an overload for other types.
+    `macros`: they may be in conditions of the preprocessor; there, a function's name is 0, or is only asked about.
     """
 
     wanted: re.Pattern[bytes] | frozenset[bytes]
     behind: re.Pattern[bytes] | None = None
     overloaded: bool = False
+    macros: bool = False
 
     def uses(self, source: Cpp, project: Project) -> Iterator[tuple[Span, bytes]]:
         """Yield the uses in `source`: not members, not in a namespace, and not entities that the program declares.
@@ -45,7 +49,7 @@ class LibraryNames:
         for span, name in found:
             if name in own or span in declared or any(scope.start <= span.start < scope.end for scope in inside):
                 continue
-            if not source.ported(span.start):
+            if not source.ported(span.start) and (self.macros or not _in_condition(source, span.start)):
                 yield span, name
 
     def _found(self, source: Cpp) -> tuple[tuple[Span, bytes], ...]:
@@ -96,3 +100,9 @@ def _uses_itself(declaration: Declaration) -> bool:
     """
     named, helper = re.escape(declaration.name), re.escape(declaration.name.lstrip(b"_"))
     return re.search(rb"\b%b\b|\bhipport::(?:\w+::)*%b\b" % (named, helper), declaration.text) is not None
+
+
+def _in_condition(source: Cpp, offset: int) -> bool:
+    """Whether a place is in a condition of the preprocessor."""
+    directive = source.directive(offset)
+    return directive is not None and _CONDITION.match(source.code, directive.start) is not None

@@ -12,6 +12,7 @@ waits.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import NamedTuple
 
 from hipport.analysis.device_ir import Block, Instruction
@@ -157,26 +158,57 @@ class LoopGame:
     def _is_cyclic(self, seen: Iterable[int]) -> bool:
         """Whether a variable that contributes to a value is computed from itself, not only copied: `i = i + 1`.
 
-        `seen`: the registers that contribute.
+        `seen`: the registers that contribute, and all that contribute to these.
         """
-        edges = {}
-        for number in seen:
-            source = self._source(number)
-            edges[number] = list(self.values_before(source)) if source is not None else []
-        for start in edges:
-            source = self._source(start)
-            if source is None or source.operation in COPIES:
-                continue
-            # A cyclic definition goes through a variable.
-            known, waiting = set(), list(edges[start])
-            while waiting:
-                number = waiting.pop()
-                if number == start:
-                    return True
-                if number not in known:
-                    known.add(number)
-                    waiting += edges.get(number, ())
-        return False
+        return not self._from_themselves.isdisjoint(seen)
+
+    @cached_property
+    def _from_themselves(self) -> frozenset[int]:
+        """The registers of the loop whose values are computed from themselves, and not only copied."""
+        targets = (each.target for block in self._loop.blocks for each in self._blocks[block].instructions)
+        made = {number: source for number in targets if (source := self._source(number)) is not None}
+        edges = {number: [*self.values_before(source)] for number, source in made.items()}
+        return frozenset(number for number in in_cycles(edges) if made[number].operation not in COPIES)
+
+
+def in_cycles(edges: Mapping[int, Sequence[int]]) -> set[int]:
+    """Return the nodes of a graph that lie on a cycle; `edges` has the successors of each node.
+
+    Tarjan's algorithm for strongly connected components (1972), without recursion.
+    """
+    found: set[int] = set()
+    index: dict[int, int] = {}
+    lowest: dict[int, int] = {}
+    stack: list[int] = []
+    on_stack: set[int] = set()
+    for root in edges:
+        work: list[tuple[int, Iterator[int]]] = [] if root in index else [(root, iter(edges[root]))]
+        while work:
+            node, rest = work[-1]
+            if node not in index:
+                index[node] = lowest[node] = len(index)
+                stack.append(node)
+                on_stack.add(node)
+            for following in rest:
+                if following == node:
+                    found.add(node)
+                elif following in edges and following not in index:
+                    work.append((following, iter(edges[following])))
+                    break
+                elif following in on_stack:
+                    lowest[node] = min(lowest[node], index[following])
+            else:
+                work.pop()
+                if work:
+                    lowest[work[-1][0]] = min(lowest[work[-1][0]], lowest[node])
+                if lowest[node] == index[node]:
+                    component: list[int] = []
+                    while not component or component[-1] != node:
+                        component.append(stack.pop())
+                        on_stack.discard(component[-1])
+                    if len(component) > 1:
+                        found.update(component)
+    return found
 
 
 class _InLoop(LoopGame):
@@ -194,7 +226,11 @@ class _InLoop(LoopGame):
         super().__init__(whole.blocks, whole.definitions, loop, inner)
         self._whole, self._places, self._flow, self._accesses = whole, places, flow, accesses
         self._origins: dict[int, LoopOrigin] = {}
+        #: Those that are found, and hold for whatever else is computed from these registers.
+        self._found: dict[int, LoopOrigin] = {}
         self._controls: dict[int, list[int]] = {}
+        #: What the values of registers are computed from, see `_before`.
+        self._of_register: dict[int, list[tuple[int, int]]] = {}
         #: Stores in the loop to the lane's own variables, by variable.
         self._stores: dict[int, list[tuple[tuple[MemoryPlace, ...], int, int]]] = {}
         #: Stores in the loop to memory.
@@ -217,6 +253,10 @@ class _InLoop(LoopGame):
             and not self._stays(self._loop.header, set(blocks), foreign=True)
         ):
             return None  # most loops count
+        for block in sorted(blocks):
+            # A branch depends on those before it.
+            if (condition := whole.blocks[block].condition) is not None:
+                self._origin(condition)
         kept = self.kept()
         if self._loop.header not in kept or self._loop.header in self.kept(foreign=False):
             return None
@@ -262,14 +302,15 @@ class _InLoop(LoopGame):
     def _origin(self, register: int) -> LoopOrigin:
         if register not in self._origins:
             self._origins[register] = LoopOrigin(True, _NOTHING)  # the result for a cyclic definition
-            self._origins[register] = self._find_origin(register)
+            self._origins[register] = self._found[register] = self._find_origin(register)
         return self._origins[register]
 
     def _find_origin(self, register: int) -> LoopOrigin:
         """Follow a value back through the loop."""
         seen: set[tuple[str, int]] = set()
         waiting: list[tuple[str, int]] = [("register", register)]
-        own, opaque, reads = False, False, set()
+        own, opaque = False, False
+        reads: set[Access] = set()
         while waiting:
             each = waiting.pop()
             if each in seen:
@@ -282,13 +323,19 @@ class _InLoop(LoopGame):
             source = self._source(number)
             if source is None:
                 continue
+            if (known := self._found.get(number)) is not None:
+                own, opaque = own or known.own, opaque or known.opaque
+                if own:
+                    break
+                reads |= known.reads
+                continue
             made, read, hidden = self._gives(source)
             own, opaque = own or made, opaque or hidden
             if own:
                 break  # its other operands do not matter
             if read is not None:
                 reads.add(read)
-            for value, block in self._before(source):
+            for value, block in self._before_register(number, source):
                 waiting.append(("register", value))
                 waiting += [("control", of) for of in self._controlling(block)] if block >= 0 else []
         own = own or self._is_cyclic({number for _, number in seen})
@@ -309,6 +356,12 @@ class _InLoop(LoopGame):
                     for stored, value, block in self._stores.get(cell, ()) if cell is not None else ():
                         if overlap((place,), stored):
                             yield value, block
+
+    def _before_register(self, number: int, source: Instruction) -> list[tuple[int, int]]:
+        """The same for the instruction that defines a register."""
+        if number not in self._of_register:
+            self._of_register[number] = list(self._before(source))
+        return self._of_register[number]
 
     def values_before(self, source: Instruction) -> Iterator[int]:
         return (value for value, _ in self._before(source))

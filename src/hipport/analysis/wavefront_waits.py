@@ -16,6 +16,7 @@ after a loop, or in the other branch, only when its last lane has left the loop.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import cached_property
 from typing import NamedTuple
 
 from hipport.analysis.device_ir import Instruction
@@ -89,11 +90,13 @@ class _Wavefronts:
         self._position = {block: i for i, block in enumerate(flow.order)}
         #: For each loop that waits, see `_find_partings`.
         self._partings: dict[int, list[tuple[int, int | None]]] = {}
+        #: The array and the index of each address.
+        self._elements: dict[int, tuple[str, int] | None] = {}
 
     def of(self, waits: list[Wait]) -> Iterator[WavefrontWait]:
         for wait in waits:
             turns = self._is_serialized(wait)
-            late = [each for each in self._places.accesses if not turns and each.writes and self._is_late(wait, each)]
+            late = [each for each in self._possible(wait) if self._is_late(wait, each)] if not turns else []
             unseen = not turns and not self._called and not self._is_followed_by_barrier(wait)
             names = dict.fromkeys(self._places.name(place) for read in wait.reads for place in sorted(read.places))
             seen = [each for each in late if each.kind != "unseen"]
@@ -104,6 +107,36 @@ class _Wavefronts:
                 not seen and (unseen or bool(late)),
                 any(each.writes and self._is_early(wait, each) for each in self._places.accesses),
             )
+
+    def _possible(self, wait: Wait) -> list[Access]:
+        """The stores that may be late: not those to another element of the array that the wait reads one element of."""
+        stores = self._numbered_stores
+        read = self._element(self._address(wait.reads[0])) if len(wait.reads) == 1 else None
+        inside = (number for block in wait.loop.blocks for number in self._stores_of_block.get(block, ()))
+        others = stores if read is None else ({**stores, read[0]: {}} if read[0] in stores else stores)
+        found = {number for numbers in others.values() for each in numbers.values() for number in each}
+        if read is not None:
+            found.update(stores.get(read[0], {}).get(read[1], ()))
+        return [self._places.accesses[number] for number in sorted(found.union(inside))]
+
+    @cached_property
+    def _numbered_stores(self) -> dict[str | None, dict[int, list[int]]]:
+        """The stores, as indexes, by array and element; by None those of which no number is known."""
+        found: dict[str | None, dict[int, list[int]]] = {}
+        for number, each in enumerate(self._places.accesses):
+            if each.writes:
+                element = self._element(self._address(each))
+                array, index = element if element is not None else (None, 0)
+                found.setdefault(array, {}).setdefault(index, []).append(number)
+        return found
+
+    @cached_property
+    def _stores_of_block(self) -> dict[int, list[int]]:
+        found: dict[int, list[int]] = {}
+        for number, each in enumerate(self._places.accesses):
+            if each.writes:
+                found.setdefault(each.block, []).append(number)
+        return found
 
     # ---- values
 
@@ -282,16 +315,26 @@ class _Wavefronts:
 
     def _have_other_numbers(self, one: int, two: int) -> bool:
         """Whether two addresses are elements of one array with known, different indexes."""
-        found = []
-        for register in (one, two):
-            each = self._whole.definitions[register][0] if register in self._whole.definitions else None
-            if each is None or each.operation != "element":
-                return False
-            value = self._value(each.operands[1])
-            source = self._whole.definitions.get(each.operands[1])
-            number = source[0].number if source is not None and source[0].operation == "constant" else None
-            found.append((self._text(each.operands[0]), number if value is None else value.number))
-        return found[0][0] == found[1][0] and None not in (found[0][1], found[1][1]) and found[0][1] != found[1][1]
+        first, second = self._element(one), self._element(two)
+        return first is not None and second is not None and first[0] == second[0] and first[1] != second[1]
+
+    def _element(self, address: int | None) -> tuple[str, int] | None:
+        """The array and the index of an element, if they are known."""
+        if address is None or address not in self._whole.definitions:
+            return None
+        if address not in self._elements:
+            self._elements[address] = self._find_element(address)
+        return self._elements[address]
+
+    def _find_element(self, address: int) -> tuple[str, int] | None:
+        each = self._whole.definitions[address][0]
+        if each.operation != "element":
+            return None
+        value = self._value(each.operands[1])
+        source = self._whole.definitions.get(each.operands[1])
+        constant = source[0].number if source is not None and source[0].operation == "constant" else None
+        number = constant if value is None else value.number
+        return None if number is None else (self._text(each.operands[0]), number)
 
     def _address(self, access: Access) -> int | None:
         each = access.instruction

@@ -148,6 +148,10 @@ class Source(Facts):
             source = source.before
         return span
 
+    def line_read(self, offset: int) -> int:
+        """Return the line of a byte in the file as it was read, for messages: this text may have other lines."""
+        return self.first.position(self.origin(Span(offset, offset + 1)).start)[0]
+
     @cached_property
     def _written(self) -> tuple[list[int], list[int]]:
         """For each edit, where the text that it wrote starts and ends in this text."""

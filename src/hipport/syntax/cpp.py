@@ -347,7 +347,9 @@ class Cpp(CppText):
         first = self.first
         if not isinstance(first, Cpp) or first.ported_before:
             return False
-        headers = [each for each in first.includes if HEADER_OF_HIP.fullmatch(each.path.encode())]
+        headers = [
+            each for each in first.includes if HEADER_OF_HIP.fullmatch(each.path.encode("utf-8", "surrogateescape"))
+        ]
         return (
             any(each.path.startswith(("hip/", "hipcub/")) for each in headers)
             or any(not within(each.directive.start, first.conditional) for each in headers)

@@ -274,7 +274,8 @@ def is_end(source: Lexed, last: int, ends: bytes) -> bool:
     if not last or source.code[last - 1] in ends:
         return True
     directive = source.directive(last - 1)
-    return directive is not None and directive.end <= last
+    # A comment may follow the directive.
+    return directive is not None and not source.code[last : directive.end].strip()
 
 
 def _around_parts(source: Lexed) -> Iterator[Span]:

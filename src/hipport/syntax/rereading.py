@@ -59,6 +59,9 @@ _BRANCHES = re.compile(rb"#[ \t]*el")
 _ENDS_BRANCHES = re.compile(rb"#[ \t]*endif\b")
 _ELSE = re.compile(rb"\s*else\b")
 _LINE_WITH_CODE = re.compile(rb"\s*[^\r\n]*")
+# A macro with arguments that begins a line; the end of its line, before another declaration.
+_ALONE = re.compile(rb"^[A-Z][A-Z0-9_]*[ \t]*\(", re.MULTILINE)
+_LINE_ENDS = re.compile(rb"[ \t]*(?:[\r\n]\s*(?=[\w#}]|\Z)|\Z)")
 # A macro with arguments; what may precede it, and follow it, if it is a statement.
 _MACRO_USED = re.compile(rb"\b[A-Z][A-Z0-9_]*[ \t]*\(")
 _BEFORE_STATEMENT = re.compile(rb"\b(?:else|do)\Z")
@@ -157,7 +160,8 @@ def _lacks_only_its_end(source: Lexed, node: Node) -> bool:
 
 def _replaced(source: Lexed, faults: Sequence[Span]) -> Iterator[tuple[Span, bytes]]:
     """Yield the places to be replaced, with texts of the same length."""
-    for span in chain(_before_functions(source, faults), _classes_of_members(source, faults)):
+    blanked = (_before_functions, _classes_of_members, _declaring_macros)
+    for span in chain.from_iterable(each(source, faults) for each in blanked):
         yield span, re.sub(rb"[^\r\n]", b" ", source.code[span.start : span.end])
     yield from _statements(source, faults)
     yield from _braced_defaults(source, faults)
@@ -190,6 +194,19 @@ def _classes_of_members(source: Lexed, faults: Sequence[Span]) -> Iterator[Span]
     for match in _MEMBER.finditer(source.code):
         if _any_in(faults, Span(source.line_start(match.start()), match.end() + 1)):
             yield Span(*match.span("of"))
+
+
+def _declaring_macros(source: Lexed, faults: Sequence[Span]) -> Iterator[Span]:
+    """Yield macros that stand for a declaration, on lines of their own: `DEFINE(f, detail::g)`, without a semicolon."""
+    code = source.code
+    for match in _ALONE.finditer(code):
+        closing = source.closing(match.end() - 1)
+        if closing is None or not _LINE_ENDS.match(code, closing + 1) or source.directive(match.start()):
+            continue
+        body = _BODY.search(code, closing)
+        near = Span(match.start(), body.start() if body else len(code))
+        if _any_over(faults, near) and is_end(source, skipped(code, match.start()), b";{})"):
+            yield Span(match.start(), closing + 1)
 
 
 def _statements(source: Lexed, faults: Sequence[Span]) -> Iterator[tuple[Span, bytes]]:

@@ -351,7 +351,7 @@ class Guards:
                 continue
             told.add(name)
             other, where = self._missing[name]
-            place = f"{other.path.as_posix()}:{other.first.position(other.origin(where).start)[0]}"
+            place = f"{other.path.as_posix()}:{other.line_read(where.start)}"
             message = (
                 f"{name.decode()}: its only declarations are under a condition on CUDA that AMD does not "
                 f"meet, so this does not compile there; decide on the condition ({place})"
@@ -421,7 +421,7 @@ class Guards:
         asked = _asked(source, group)
         assert asked is not None
         finding = decide(*asked)
-        place = f"{other.path.as_posix()}:{other.first.position(other.origin(where).start)[0]}"
+        place = f"{other.path.as_posix()}:{other.line_read(where.start)}"
         why = "is under the same condition" if alike else "has its only declaration"
         message = f"{finding.message}, here and at {place}, where {used.decode()} {why}"
         return _Decided(replace(finding, message=message))

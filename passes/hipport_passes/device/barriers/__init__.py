@@ -204,10 +204,12 @@ def _missing(kernels: Kernels, function: Function, node: Node, depth: int = 4) -
     for exit_ in function.exits_before(node):
         for condition in function.conditions(exit_):
             if kernels.uniformity(function, condition.expression) < BLOCK:
-                return f"some threads leave earlier, in line {exit_.start_point[0] + 1} of {function.source.path.name}"
+                line = function.source.line_read(exit_.start_byte)
+                return f"some threads leave earlier, in line {line} of {function.source.path.name}"
     for condition in function.conditions(node):
         if kernels.uniformity(function, condition.expression) < BLOCK:
-            return f"some threads do not reach this, because of line {condition.expression.start_point[0] + 1}"
+            line = function.source.line_read(condition.expression.start_byte)
+            return f"some threads do not reach this, because of line {line}"
     if depth and not function.kernel:
         for caller, place in kernels.called_at(function):
             why = _missing(kernels, caller, place, depth - 1)

@@ -129,7 +129,7 @@ def _undivided(
     function: Function, condition: Condition, unless: str, barriers: tuple[Call, Call], proof: tuple[Ground, ...]
 ) -> Finding:
     span, text = _asked(function, condition)
-    here, there = (each.node.start_point[0] + 1 for each in barriers)
+    here, there = (each.line for each in barriers)
     return Finding(
         span,
         "parted",
@@ -184,7 +184,7 @@ def _under_exclusive_conditions(
             ):
                 break  # All threads meet there.
             text = b" ".join(function.text(at).split()).decode("utf-8", "replace")
-            here, there = first.node.start_point[0] + 1, second.node.start_point[0] + 1
+            here, there = first.line, second.line
             proof = (grounds.differing(kernels, function, at, widest),)
             yield Finding(
                 Span(first.node.start_byte, first.node.end_byte),
@@ -257,7 +257,7 @@ def _by_labels(function: Function, kernels: Kernels, barriers: Sequence[Call], w
         if len(found) < 2 or differing is None:
             continue
         proof = (grounds.differing(kernels, function, differing, widest),)
-        here, there = (found[side].node.start_point[0] + 1 for side in (False, True))
+        here, there = (found[side].line for side in (False, True))
         yield Finding(
             Span(start, leaving[start].end_byte),
             "parted",

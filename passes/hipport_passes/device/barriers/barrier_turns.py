@@ -77,7 +77,7 @@ def in_turns(function: Function, kernels: Kernels, waiting: Waiting, widest: int
             told.add(found.key)
             unless = found.unless
             text = b" ".join(found.text.split()).decode("utf-8", "replace")
-            line = loop.start_point[0] + 1
+            line = function.source.line_read(loop.start_byte)
             if behind is None:
                 message = (
                     f"loop in line {line} ({text}): {unless}threads of one wavefront diverge in it and reach this "
@@ -87,7 +87,7 @@ def in_turns(function: Function, kernels: Kernels, waiting: Waiting, widest: int
                     "it under the condition"
                 )
             else:
-                there = f"line {behind.node.start_point[0] + 1}"
+                there = f"line {behind.line}"
                 if behind.function.source is not function.source:
                     there += f" of {behind.function.source.path.name}"
                 message = (

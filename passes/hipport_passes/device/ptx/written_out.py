@@ -37,7 +37,6 @@ _NAME = re.compile(rb"#[ \t]*define[ \t]+(\w+)")
 _DEFINES = re.compile(rb"#[ \t]*(?:define|undef)\b")
 _GETS = re.compile(rb"(?P<name>[A-Za-z_]\w*)\((?:[^();{}]*,)?\s*\Z")
 _LINES = re.compile(rb"\s*\n\s*")
-_COMMENT = re.compile(rb"//|/\*")
 _WORD = re.compile(rb"[A-Za-z_]\w*")
 _TOKEN = re.compile(rb'"(?:\\.|[^"\\])*"|(?P<paste>\s*##\s*)|(?P<made>#\s*(\w+))|(?P<word>\b[A-Za-z_]\w*)')
 #: The largest size of a macro's expansions, in bytes.
@@ -218,7 +217,7 @@ def _through_others(
                 raise Unreadable("a HIP compiler does not read it")
             use, wanted = _use(source, span, name, macros)
             end = use.end
-            if b"#" in source.code[use.start : use.end] or _COMMENT.search(_without_strings(source, use)):
+            if b"#" in source.code[use.start : use.end]:
                 raise Unreadable("hipport does not understand the macro's arguments")
             text = expand(with_strings(source, use.start, use.end), macros, names | wanted)
             length += len(text)
@@ -229,14 +228,6 @@ def _through_others(
                 raise Unreadable("one of its statements is not rewritten")
             # The expanded text is one line, and so is its port.
             yield source.path, WrittenAsm(use, ported[1], (), _LINES.sub(b" ", ported[0]))
-
-
-def _without_strings(source: Cpp, span: Span) -> bytes:
-    """Return the text with its comments but without the contents of strings: in the code, a comment is blank."""
-    text = bytearray(source.text[span.start : span.end])
-    for match in re.finditer(rb"\"[^\"]*\"|'[^']*'", source.code[span.start : span.end]):
-        text[match.start() : match.end()] = b" " * len(match.group())
-    return bytes(text)
 
 
 def _use(

@@ -275,7 +275,7 @@ def _of_loop(function: Function, loop: Node, kernels: Kernels, project: Project)
             return
         why = next(
             (
-                f"{reason}, in line {call.node.start_point[0] + 1} of {call.function.source.path.name}"
+                f"{reason}, in line {call.line} of {call.function.source.path.name}"
                 for call, reason in reasons
                 if reason
             ),

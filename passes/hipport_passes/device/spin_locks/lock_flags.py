@@ -186,7 +186,7 @@ def _of_a_warp(
     while not contains(statements[-1], raised):
         following = statements[-1].next_named_sibling
         if following is None or first.parent is None or first.parent.type != "compound_statement":
-            return f"it is set in line {raised.start_point[0] + 1}, which is in another block", ()
+            return f"it is set in line {function.source.line_read(raised.start_byte)}, which is in another block", ()
         statements.append(following)
     last = statements[-1]
     section = Span(first.start_byte, last.end_byte)

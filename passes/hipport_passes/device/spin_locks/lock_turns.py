@@ -191,7 +191,7 @@ def fixed(
     """Return why a critical section cannot be put into a loop; `returns`: lanes may return from it."""
     source = function.source
     for node in statements:
-        line = node.start_point[0] + 1
+        line = source.line_read(node.start_byte)
         if node.type.startswith("preproc") and node.type != "preproc_call":
             return "there are preprocessor conditions in the critical section"
         if _leaves(node, returns):

@@ -264,8 +264,7 @@ def _by_whom(found: Found, source: Cpp) -> str:
     places = []
     for each in found.stores[:_MOST_PLACES]:
         if each.path == source.path:
-            line = source.text.count(b"\n", 0, each.span[0]) + 1
-            places.append(f"line {line}")
+            places.append(f"line {source.line_read(each.span[0])}")
         elif isinstance(each.path, PurePath):
             places.append(f"a line of {each.path.name}")
     text = " and ".join(dict.fromkeys(places))

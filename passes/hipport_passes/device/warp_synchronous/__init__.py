@@ -140,7 +140,7 @@ def _lambdas(function: Function, kernels: Kernels) -> Iterator[tuple[Node, bool]
 
 def _line(source: Cpp, node: Node) -> int:
     """Return the line in the original file."""
-    return source.first.position(source.origin(Span(node.start_byte, node.start_byte + 1)).start)[0]
+    return source.line_read(node.start_byte)
 
 
 PASS = Pass(Cpp, find, proves=frozenset(("lockstep",)))

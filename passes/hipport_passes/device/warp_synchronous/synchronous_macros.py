@@ -89,7 +89,7 @@ def of_macros(
     if not edits:
         return
     need, header = include(source, project, "warp.h")
-    lines = dict.fromkeys(str(source.first.position(source.origin(each).start)[0]) for each in places)
+    lines = dict.fromkeys(str(source.line_read(each.start)) for each in places)
     message = f"hipport::syncwarp() between steps of a macro (line {', '.join(lines)})"
     proof = of_one_warp.of_uses(source, places[0].start, assumes)
     if assumes:

@@ -77,7 +77,7 @@ class Mark(NamedTuple):
     def line(self) -> int:
         """Return the line in the original file."""
         source = self.definition.source
-        return source.first.position(source.origin(self.span).start)[0]
+        return source.line_read(self.span.start)
 
 
 class Mixed(NamedTuple):

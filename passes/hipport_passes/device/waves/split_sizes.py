@@ -81,7 +81,7 @@ class _Met(NamedTuple):
         """Say which code counts lanes by which expression, and on which line; with the file if it is not `reader`."""
         source = self.user.source
         counted = b" ".join(source.code[self.role.start : self.role.end].split()).decode("utf-8", "replace")
-        line = source.first.position(source.origin(self.role).start)[0]
+        line = source.line_read(self.role.start)
         place = f"line {line}" if source.path == reader else f"{source.path.as_posix()}, line {line}"
         return f"{self.user.name} counts lanes by `{counted}` ({place}), beside intrinsics of 32 lanes"
 

@@ -318,7 +318,7 @@ def launches_that_count(kernel: Function, project: Project) -> Iterator[str]:
             name = re.split(rb"\s*<", launch.kernel)[0].rpartition(b"::")[2].strip()
             if name != kernel.name or len(launch.configuration) < 2:
                 continue
-            line = source.first.position(source.origin(launch.brackets).start)[0]
+            line = source.line_read(launch.brackets.start)
             grid, block = (source.code[each.start : each.end] for each in launch.configuration[:2])
             where = f"its launch in line {line}" + ("" if source is kernel.source else f" of {source.path.name}")
             sizes = [

@@ -453,7 +453,7 @@ class Widening(Arithmetic):
         if bits == 32 and alone and _INTEGERS.fullmatch(text):
             self.done.edit(declared.source, span(declared.type), NATIVE + b"lane_mask")
         else:
-            line = declared.source.position(declared.type.start_byte)[0]
+            line = declared.source.line_read(declared.type.start_byte)
             self.done.places.append(f"line {line}: the type {text.decode('utf-8', 'replace')} of a mask")
 
     def is_mask(self, declarator: Node) -> bool:

@@ -60,7 +60,7 @@ class Notes:
 
     def refuse_at(self, offset: int, text: str) -> None:
         source = self.function.source
-        line = source.first.position(source.origin(Span(offset, offset + 1)).start)[0]
+        line = source.line_read(offset)
         self.done.places.append(f"line {line}: {text}")
 
     def is_full(self, node: Node) -> bool:

@@ -1,0 +1,1 @@
+#if(N)&__hmin_nan
