@@ -74,6 +74,7 @@ _IN_CONDITION = re.compile(rb"\(|\)?(?: (?:\|\||&&) !?(?:defined\(\w+\)|\w+))*(?
 
 
 CppT = TypeVar("CppT", bound="Cpp")
+_PATHLESS = re.compile(rb"#[ \t]*(?:include(?:_next)?|import)\s*")
 
 
 @dataclass(frozen=True)
@@ -410,11 +411,14 @@ class Cpp(CppText):
     def guessed(self) -> bool:
         """Whether the tree is a guess: the parser finds errors, or misses what every compiler rejects.
 
-        The latter is an unbalanced bracket, or a number sign in the middle of a line.
+        The latter is an unbalanced bracket, a number sign in the middle of a line, or an `#include` without a path, for
+        which the parser takes the next line.
         """
         if self.errors or not self.balanced:
             return True
-        return bool(self._stray_signs)
+        return bool(self._stray_signs) or any(
+            _PATHLESS.fullmatch(self.code, each.start, each.end) for each in self.directives
+        )
 
     @cached_property
     def _stray_signs(self) -> tuple[int, ...]:

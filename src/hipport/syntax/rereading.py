@@ -73,7 +73,7 @@ _PARAMETER = re.compile(rb"\s*[A-Za-z_]\w*(?:\s+[A-Za-z_]\w*)?\s*\Z")
 # What of a program's structure an error may take away; the bracket of a block that the parser misses.
 _STRUCTURE = re.compile(rb"[{}]|\b(?:if|else|for|while|do|switch|case|return|break|continue|goto)\b")
 _MISSING = frozenset(("}", "else", "#endif"))
-_MACRO_CALLED = re.compile(rb"\b(?P<name>[A-Z][A-Z0-9_]*)\s*\Z")
+_MACRO_CALLED = re.compile(rb"\b(?P<name>[A-Z][A-Z0-9_]*)[ \t]*\Z")
 
 
 def reread(source: Lexed, tree: tree_sitter.Tree) -> tree_sitter.Tree:

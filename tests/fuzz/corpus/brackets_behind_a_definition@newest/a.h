@@ -1,0 +1,2 @@
+#define L
+(0)nsignedkAll=__shfl_sync();
