@@ -11,6 +11,7 @@ from hipport.analysis.abstract_memory import (
     Closure,
     FunctionName,
     Slot,
+    around_elements,
     class_name,
     lookup,
     narrowed,
@@ -205,7 +206,8 @@ class AbstractCalls(MemoryAccess):
         for address in given:
             for target in address.targets or ():
                 if isinstance(target, Place):
-                    self._write(Value(VARYING, targets=frozenset((target,)), why=why), Value(VARYING, why=why))
+                    whole = target._replace(path=around_elements(target.path))
+                    self._write(Value(VARYING, targets=frozenset((whole,)), why=why), Value(VARYING, why=why))
         direct = {(each.frame, each.cell) for value in given for each in value.targets or () if isinstance(each, Place)}
         led: set[tuple[int, int | str]] = set(self.machine.escaped)
         for address in given:

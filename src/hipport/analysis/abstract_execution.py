@@ -23,6 +23,7 @@ from hipport.analysis.abstract_memory import (
     Closure,
     FunctionName,
     Slot,
+    around_elements,
     lookup,
     narrowed,
     reachable,
@@ -274,12 +275,21 @@ class AbstractExecution:
 
     def _nothing_known(self, start: Start, why: Reason) -> CallResult:
         """The outcome of a call that is not followed: all memory that it can reach may hold anything."""
+        given, anything = (len(self.frames), -2, 0), Value(VARYING, why=why)
         after = dict(start.cells)
-        for address in (*start.addresses, *start.arguments, start.this):
-            for target in (address.targets if address is not None else None) or ():
-                if isinstance(target, Place):
-                    key = (target.frame, target.cell)
-                    store(after, key, target.path, Value(VARYING, why=why), (len(self.frames), -2, 0))
+        values = [value for value in (*start.addresses, *start.arguments, start.this) if value is not None]
+        if start.closure is not None:
+            values.append(Value(GRID, targets=frozenset((start.closure,))))
+        direct: set[tuple[int, int | str]] = set()
+        for target in (target for value in values for target in value.targets or ()):
+            if isinstance(target, Place):
+                direct.add((target.frame, target.cell))
+                store(after, (target.frame, target.cell), around_elements(target.path), anything, given)
+        # What these lead to: by members and pointers in memory, and what a lambda captured.
+        for key in self.escaped.union(*(reachable_from(start.cells, value) for value in values)) - direct:
+            if key in after:
+                known = after[key] or {(): Slot(UNIFORM, given)}
+                after[key] = {path: slot if path == ("&",) else Slot(anything, given) for path, slot in known.items()}
         return CallResult(Value(VARYING, why=why), None, after)
 
     def flow(self, ir: DeviceIR) -> Reconvergence:

@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
+from itertools import takewhile
 from typing import NamedTuple
 
 from hipport.analysis.lowering_state import defined_there
@@ -101,7 +102,7 @@ def store(
     cells[key] = kept
 
 
-def is_mixed(slots: Mapping[tuple[str, ...], Slot], path: tuple[str, ...]) -> bool:
+def is_mixed(slots: Iterable[tuple[str, ...]], path: tuple[str, ...]) -> bool:
     """Whether a part of a variable is known both by members and by elements of an array."""
     return any(
         a.startswith("[") != b.startswith("[") and known != ("&",)
@@ -130,6 +131,11 @@ def weaken(
         both = value if whole is None else join((whole, value))
         slots[path] = Slot(both.at_most(address.level, address.why), given)
     cells[key] = slots
+
+
+def around_elements(path: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the array that a pointer to an element may be used for, as a part of its variable."""
+    return tuple(takewhile(lambda name: not name.startswith("["), path))
 
 
 def overlap(one: tuple[str, ...], two: tuple[str, ...]) -> bool:
@@ -161,7 +167,11 @@ def lookup(slots: Mapping[tuple[str, ...], Slot], path: tuple[str, ...]) -> Valu
         parts = ((name, lookup(inner, (*path, name))) for name in names)
         fields = tuple((name, part) for name, part in parts if part is not None)
         whole = exact.value if exact is not None else UNIFORM
-        return least((whole, *(value for _, value in fields)))._replace(fields=fields, tag=whole.tag)
+        made = least((whole, *(value for _, value in fields)))
+        if is_mixed(deeper, path):
+            # An object that is read as an array, or the reverse: which part is which is unknown.
+            return made._replace(targets=join(slot.value for slot in inner.values()).targets)
+        return made._replace(fields=fields, tag=whole.tag)
     # An element whose number is not known may be each of them, and each of them may be it.
     if exact is not None and (len(inner) == 1 or not any("[]" in known for known in (path, *inner))):
         return exact.value
