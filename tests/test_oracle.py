@@ -254,12 +254,12 @@ def test_calls_on_both_ways_of_a_branch_that_hipport_says_nothing_of(
     masks: tuple[int, int | None], warp: bool, contradicted: int
 ) -> None:
     """As if the analysis had missed the branch: the macro hides it from `condition_at`, too."""
-    text = "#define IF(x) if (x)\n__global__ void k(int *out, int n) {\n  IF (n) out[0] = __shfl_sync(~0u, n, 0);\n"
-    text += "  else out[0] = __shfl_sync(~0u, n, 1);\n}\n"
+    text = "#define EITHER(x, y) if (x) { y; return; }\n__global__ void k(int *out, int n) {\n"
+    text += "  EITHER(n, out[0] = __shfl_sync(~0u, n, 0))\n  out[0] = __shfl_sync(~0u, n, 1);\n}\n"
     path = PurePath("a.cu")
     branch = Branch(path, 3, 3, True, False, True, warp, 7)
     calls = [
-        ReachedSite("shfl_sync", False, path, 3 + way, 19 - 2 * way, "k", (branch,), ((7, way),), mask)
+        ReachedSite("shfl_sync", False, path, 3 + way, 22 - 10 * way, "k", (branch,), ((7, way),), mask)
         for way, mask in enumerate(masks)
     ]
     oracle = held(UnitProof(path, "gfx942", 1.0, False, tuple(calls)), text=text)
