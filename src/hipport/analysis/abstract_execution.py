@@ -170,7 +170,7 @@ class AbstractExecution:
         renaming = None
         if not alone and start.closure is None and self.escaped.isdisjoint(reached):
             renaming = Renaming(cells, depth, self.frames)
-            if not renaming.possible:
+            if not renaming.possible or renaming.reaches_any(self.escaped):
                 renaming = None
         memory = frozenset(
             (number if alone else (of, number), path, slot.value, () if alone else slot.given)

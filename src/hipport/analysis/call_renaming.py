@@ -9,6 +9,7 @@ definitions, because a run only asks which of them are the same. The outcome of 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from collections.abc import Set as AbstractSet
 
 from hipport.analysis.abstract_memory import Cells, Closure, Slot
 from hipport.analysis.abstract_program import CallResult, Frame
@@ -39,6 +40,10 @@ class Renaming:
         for key in self._keys:
             found.append((self._kind(key), self._variable(key, cells)))
         self.input = tuple(found) if self.possible else ()
+
+    def reaches_any(self, keys: AbstractSet[_Key]) -> bool:
+        """Return whether the call reaches one of these variables, also one that has no value yet."""
+        return not keys.isdisjoint(self._keys)
 
     def renamed(self, outcome: CallResult) -> CallResult | None:
         """Return an outcome in terms of the numbers; None if it has variables that the input has not."""
