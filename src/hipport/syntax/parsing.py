@@ -73,9 +73,9 @@ _MAKES = re.compile(
 )
 # `#if … if (x) { … } else #endif { … }`: a condition of the preprocessor that contains a part of a statement.
 _ELSE_OUTSIDE = re.compile(rb"\belse\s*(?P<end>#[ \t]*endif)\b")
-_BEGINS = re.compile(rb"#[ \t]*if")
-_BRANCHES = re.compile(rb"#[ \t]*el")
-_ENDS_BRANCHES = re.compile(rb"#[ \t]*endif\b")
+BEGINS = re.compile(rb"#[ \t]*if")
+BRANCHES = re.compile(rb"#[ \t]*el")
+ENDS_BRANCHES = re.compile(rb"#[ \t]*endif\b")
 # A macro for a pragma in front of a loop: `PRAGMA_UNROLL for (…)`.
 _PRAGMA = re.compile(
     rb"\b(?P<word>(?=\w*(?:PRAGMA|UNROLL))[A-Z_][A-Z0-9_]*(?:[ \t]*\([\w ]*\))?)(?=\s+(?:for|while|do)\b)"
@@ -287,11 +287,11 @@ def _around_parts(source: Lexed) -> Iterator[Span]:
     ends = {match.start("end") for match in _ELSE_OUTSIDE.finditer(source.code)} if b"endif" in source.words else set()
     opened: list[tuple[Span, bool]] = []
     for each in source.directives if ends else ():
-        if _BEGINS.match(source.code, each.start):
+        if BEGINS.match(source.code, each.start):
             opened.append((each, False))
-        elif opened and _BRANCHES.match(source.code, each.start):
+        elif opened and BRANCHES.match(source.code, each.start):
             opened[-1] = (opened[-1][0], True)
-        elif opened and _ENDS_BRANCHES.match(source.code, each.start):
+        elif opened and ENDS_BRANCHES.match(source.code, each.start):
             first, has_branches = opened.pop()
             if each.start in ends and not has_branches:
                 yield from (first, each)

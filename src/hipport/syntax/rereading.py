@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from hipport.core.edits import Span
 from hipport.syntax.cpp_text import BRACKET, BRACKETS
-from hipport.syntax.parsing import Lexed, is_end, skipped, text_to_parse, tree_of
+from hipport.syntax.parsing import BEGINS, BRANCHES, ENDS_BRANCHES, Lexed, is_end, skipped, text_to_parse, tree_of
 from hipport.syntax.vocabulary import WORDS
 
 if TYPE_CHECKING:
@@ -54,9 +54,6 @@ _CONDITION = re.compile(rb"#[ \t]*(?:el)?if\b")
 # What conditions of the preprocessor may contain and the grammar does not know there, and what it means.
 _SIGNS = {b"and": b"&& ", b"or": b"||", b"not": b"!  ", b"::": b"__"}
 _SIGN = re.compile(rb"\b(?:and|or|not)\b|::")
-_BEGINS = re.compile(rb"#[ \t]*if")
-_BRANCHES = re.compile(rb"#[ \t]*el")
-_ENDS_BRANCHES = re.compile(rb"#[ \t]*endif\b")
 _ELSE = re.compile(rb"\s*else\b")
 _LINE_WITH_CODE = re.compile(rb"\s*[^\r\n]*")
 # A macro with arguments that begins a line; the end of its line, before another declaration.
@@ -294,11 +291,11 @@ def _around_parts(source: Lexed, faults: Sequence[Span]) -> Iterator[tuple[Span,
     code = source.code
     opened: list[tuple[Span, bool]] = []
     for each in source.directives:
-        if _BEGINS.match(code, each.start):
+        if BEGINS.match(code, each.start):
             opened.append((each, False))
-        elif opened and _BRANCHES.match(code, each.start):
+        elif opened and BRANCHES.match(code, each.start):
             opened[-1] = (opened[-1][0], True)
-        elif opened and _ENDS_BRANCHES.match(code, each.start):
+        elif opened and ENDS_BRANCHES.match(code, each.start):
             first, has_branches = opened.pop()
             near = (_with_neighbours(source, first), _with_neighbours(source, each))
             near_fault = any(_any_in(faults, span) for span in near)
