@@ -70,7 +70,7 @@ def work(files: dict[str, bytes]) -> int:
     before = sys.getprofile()
     sys.setprofile(count)
     try:
-        hipport.rewrite(files, jobs=1)
+        assert not hipport.rewrite(files, jobs=1).failures
     finally:
         sys.setprofile(before)
     return calls
