@@ -37,6 +37,17 @@ UNKNOWN = {
     "a part of a statement under a condition": (
         b"void f(int n) {\n  if (n) {\n    g();\n#ifdef A\n  } else if (n > 1) {\n    h();\n#endif\n  }\n}\n"
     ),
+    "bodies under a condition": (
+        b"void f(int n) {\n  for (int i = 0; i < n; i++)\n#ifdef A\n    g(i);\n#elif B\n  { h(i); }\n  #else\n    "
+        b"g(i +\n      1);\n#endif\n  if (n) // why\n#if A\n    g(n);\n#else\n    h(n);\n#endif\n  else\n    g(0);\n}\n"
+    ),
+    "an else under a condition": (
+        b"void f(int n) {\n  if (n) {\n    g();\n  }\n#ifdef A\n  else {\n    h();\n  }\n#endif\n  h();\n}\n"
+    ),
+    "the call of a conversion": b"float f(S s, T *t) { return s.operator float() + t->operator half(); }\n",
+    "a macro without a semicolon on several lines": (
+        b'void f(int n) {\n  CHECK(n,\n    "text")  // no end\n    // either\n\n  // Next.\n  void *a[] = {&n};\n}\n'
+    ),
     "a part of an expression under a condition": b"int a = f(1)\n#ifdef A\n  .g()\n#endif\n  .h();\nint x;\n",
 }
 
@@ -106,6 +117,23 @@ DIVERGING = {
         f"IF(threadIdx.x < n)\n    {_FIRST}\n  IF(threadIdx.x >= n)\n    {_SECOND}",
     ),
     "an if of a macro with else": (_IF, f"IF(threadIdx.x < n) {{ {_FIRST} }} else {{ {_SECOND} }}"),
+    "a body under a condition": (
+        "",
+        f"if (threadIdx.x < n)\n#ifdef A\n    {_FIRST}\n#else\n    {_SECOND}\n#endif\n  else {_SECOND}",
+    ),
+    "a body under a condition that has no other branch": (
+        "",
+        f"if (threadIdx.x < n)\n#ifdef A\n    o[1] = 1;\n#endif\n    {_FIRST}\n  if (threadIdx.x >= n) {_SECOND}",
+    ),
+    "a body under a condition that jumps": (
+        "",
+        f"for (int i = 0; i < m; i++) {{\n    if (threadIdx.x == i)\n#ifdef A\n    continue;\n#else\n      o[1] = 1;\n"
+        f"#endif\n    {_FIRST}\n  }}",
+    ),
+    "an else under a condition": (
+        "",
+        f"if (threadIdx.x < n) {{\n    {_FIRST}\n  }}\n#ifdef A\n  else {{\n    {_SECOND}\n  }}\n#endif\n  o[1] = v;",
+    ),
     "a block that ends under a condition": (
         "",
         f"if (threadIdx.x < n) {{\n    o[1] = 1;\n#ifdef A\n  }}\n  if (m) {{\n#endif\n    {_FIRST}\n"
