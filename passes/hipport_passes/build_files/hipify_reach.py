@@ -101,10 +101,10 @@ def find(source: Python, project: Project) -> Iterator[Finding]:
     lost: set[str] = set()
     folders: set[str] = set()
     for extension in built:
-        reach = _Reach(project, extension)
-        behind |= reach.behind
-        folders |= reach.folders
-        lost |= reach.lost
+        conversion = _Conversion(project, extension)
+        behind |= conversion.behind
+        folders |= conversion.folders
+        lost |= conversion.lost
     if lost:
         yield Finding(
             Span(*builds.span()),
@@ -149,7 +149,7 @@ def _suspect(source: Source) -> bool:
     )
 
 
-class _Reach:
+class _Conversion:
     """The files of an extension that hipify converts or leaves `behind`, and third-party files `lost` by that."""
 
     def __init__(self, project: Project, extension: Extension) -> None:

@@ -202,7 +202,7 @@ def kept(source: Cpp, project: Project, part: Span) -> Iterator[Kept]:
         group, size = called(function, node) if node is not None else (None, 0)
         if node is not None and group is not None and size:
             said = f"{name.decode()} of the group {grounds.quoted(function.text(group))}"
-            yield Kept(span.start, span.end, said, grounds.reaching(kernels, function, node, size))
+            yield Kept(span.start, span.end, said, grounds.convergence(kernels, function, node, size))
 
 
 def _apart(source: Cpp, project: Project, told_in: PurePath | None = None) -> Iterator[_Apart]:

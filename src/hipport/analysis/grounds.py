@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Say why threads reach a place together, or what a proof of it lacks: the grounds of findings.
 
-    for ground in reaching(kernels, function, call, WARP): ...
+    for ground in convergence(kernels, function, call, WARP): ...
     differing(kernels, function, condition, WARP).reason   # why lanes may disagree on it
 
 The uniformity comes from Kernels and is not computed anew. This module adds the origin of a value, in terms of the
@@ -335,7 +335,7 @@ class _Known:
         self.macros: dict[tuple[PurePath, int, int], tuple[Ground, ...]] = {}
 
 
-def reaching(kernels: Kernels, function: Function, node: Node, size: int, what: str = "call") -> tuple[Ground, ...]:
+def convergence(kernels: Kernels, function: Function, node: Node, size: int, what: str = "call") -> tuple[Ground, ...]:
     """Return why `size` neighbouring threads reach a place together, or which of them do not.
 
     This covers the function and its callers. It holds if absent lanes cannot reach another `what` that waits for these;
@@ -457,7 +457,7 @@ def at_place(kernels: Kernels, source: Cpp, span: Span, size: int) -> tuple[Grou
     if node is None or span.start < function.body.start_byte:
         claim = f"all threads that enter {_called(function)} reach it"
         return (Ground(claim, Scope.BLOCK, "it precedes the body", *where),)
-    return reaching(kernels, function, node, size)
+    return convergence(kernels, function, node, size)
 
 
 def device_function(kernels: Kernels, source: Cpp, offset: int) -> Function | None:
@@ -475,7 +475,7 @@ def _in_macro(kernels: Kernels, source: Cpp, directive: Span, size: int) -> Iter
     claim = f"threads that use {quoted(name)} together reach it together"
     seen = f"{len(uses)} use{'s' * (len(uses) != 1)} in functions" if uses else "no use in a function is seen"
     yield Ground(claim, Scope.GROUP, f"a macro is replaced by its text; {seen}", *at)
-    told = (each for function, node in uses for each in reaching(kernels, function, node, size))
+    told = (each for function, node in uses for each in convergence(kernels, function, node, size))
     yield from islice(dict.fromkeys(told), _CONDITIONS)
 
 

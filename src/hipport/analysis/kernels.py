@@ -124,7 +124,7 @@ class _Known:
         self.one_warp: dict[tuple[Function, int], bool] = {}
         self.unclear: dict[Function, bool] = {}
         self.in_one_row: dict[Function, Node] = {}
-        self.reaching: dict[re.Pattern[bytes], tuple[frozenset[bytes], AbstractSet[object]]] = {}
+        self.transitive_callers: dict[re.Pattern[bytes], tuple[frozenset[bytes], AbstractSet[object]]] = {}
 
 
 class Kernels(Facts):
@@ -254,15 +254,15 @@ class Kernels(Facts):
 
     def reaches(self, function: Function, pattern: re.Pattern[bytes]) -> bool:
         """Whether the function may call a name that `pattern` matches as a whole, directly or through others."""
-        return function in self._reaching(function.source, pattern)[1]
+        return function in self._callers_of(function.source, pattern)[1]
 
     def transitive_callers(self, source: Cpp, pattern: re.Pattern[bytes]) -> frozenset[bytes]:
         """Return the names of all functions, macros and classes that may reach a name that `pattern` matches."""
-        return self._reaching(source, pattern)[0]
+        return self._callers_of(source, pattern)[0]
 
-    def _reaching(self, source: Cpp, pattern: re.Pattern[bytes]) -> tuple[frozenset[bytes], AbstractSet[object]]:
+    def _callers_of(self, source: Cpp, pattern: re.Pattern[bytes]) -> tuple[frozenset[bytes], AbstractSet[object]]:
         """The names of the transitive callers, and these themselves."""
-        known = self._known(source).reaching
+        known = self._known(source).transitive_callers
         if pattern not in known:
             files = self.files(source)
             names: frozenset[bytes] = frozenset().union(*(each.matched(pattern) for each in files))

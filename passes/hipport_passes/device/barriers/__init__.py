@@ -93,7 +93,9 @@ def kept(source: Cpp, project: Project, part: Span) -> Iterator[Kept]:
             if not part.start <= site.node.start_byte < part.end:
                 continue
             divergence = next(_divergences(function, project, kernels, waiting, widest), None)
-            proof = (divergence,) if divergence else grounds.reaching(kernels, function, site.node, widest, "barrier")
+            proof = (
+                (divergence,) if divergence else grounds.convergence(kernels, function, site.node, widest, "barrier")
+            )
             said = grounds.quoted(function.text(site.node))
             yield Kept(site.node.start_byte, site.node.end_byte, f"the barrier {said}", proof)
 
