@@ -651,8 +651,8 @@ class CollectiveSummaries:
             variable = function.locals.named(word, mask.start_byte)
             if variable is None:
                 continue
-            given = function.locals.given.get(variable, ())
-            once = [each for each in given if each.declares and b"const" in function.text(each.node)]
+            definitions = function.locals.definitions.get(variable, ())
+            once = [each for each in definitions if each.declares and b"const" in function.text(each.node)]
             # A variable with a constant's name is not the constant, and a variable may be assigned again.
             if mask.type != "identifier" or len(once) != 1 or len(once[0].values) != 1:
                 return _ALL_LANES
@@ -671,10 +671,10 @@ class CollectiveSummaries:
             variable = function.locals.named(word, mask.start_byte)
             if variable is None:
                 continue
-            given = function.locals.given.get(variable, ())
-            if not given and word in function.parameters:
+            definitions = function.locals.definitions.get(variable, ())
+            if not definitions and word in function.parameters:
                 return LaneNaming(parameter=function.parameters.index(word))
-            for each in given:
+            for each in definitions:
                 for value in each.values:
                     if not lanes.isdisjoint(WORD.findall(function.text(value))):
                         found.add(each.node.start_byte)

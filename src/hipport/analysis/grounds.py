@@ -120,7 +120,7 @@ def _origins(kernels: Kernels, function: Function, expression: Node, level: int)
                 continue
             if variable is not None:
                 seen.add(variable)
-            values = _given(function, variable, node) if variable is not None and steps else []
+            values = _reaching_definitions(function, variable, node) if variable is not None and steps else []
             waiting += [leaf._replace(node=value, steps=steps - 1) for value in reversed(values)]
             if not values or function.text(node) in function.parameters:
                 said = _of_name(kernels, function, node, variable, level)
@@ -131,15 +131,15 @@ def _origins(kernels: Kernels, function: Function, expression: Node, level: int)
             yield said
 
 
-def _given(function: Function, variable: Variable, node: Node) -> list[Node]:
+def _reaching_definitions(function: Function, variable: Variable, node: Node) -> list[Node]:
     """Return the definitions that may reach a place, also from earlier iterations; none for shared variables."""
-    last = function.locals.last(variable, node)
+    last = function.locals.reaching_definition(variable, node)
     if variable in function.locals.shared or last is not None:
         return list(last.values) if last is not None and variable not in function.locals.shared else []
     loops = [each for each in function.around(node) if each.type in LOOPS]
     return [
         value
-        for each in function.locals.given.get(variable, ())
+        for each in function.locals.definitions.get(variable, ())
         if each.node.start_byte < node.start_byte or any(contains(loop, each.node) for loop in loops)
         for value in each.values
     ]
@@ -268,8 +268,8 @@ def _varying(kernels: Kernels, function: Function, expression: Node, size: int) 
         parts = list(node.named_children)
         if node.type == "identifier":
             variable = function.locals.named(function.text(node), node.start_byte)
-            given = function.locals.given.get(variable, ()) if variable is not None else ()
-            parts = [value for each in given for value in each.values]
+            definitions = function.locals.definitions.get(variable, ()) if variable is not None else ()
+            parts = [value for each in definitions for value in each.values]
         node = next((part for part in parts if kernels.uniformity(function, part) < size), None)
     return found if found is not None and kernels.uniformity(function, found) < size else None
 

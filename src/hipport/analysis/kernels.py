@@ -371,10 +371,10 @@ class Kernels(Facts):
             return WARP
         variable = function.locals.named(name, node.start_byte) if node.type == "identifier" else None
         if variable is not None:
-            given = function.locals.given.get(variable, ())
-            if not depth or len(given) != 1 or not given[0].declares or len(given[0].values) != 1:
+            definitions = function.locals.definitions.get(variable, ())
+            if not depth or len(definitions) != 1 or not definitions[0].declares or len(definitions[0].values) != 1:
                 return None
-            (value,) = given[0].values
+            (value,) = definitions[0].values
             return self.constant(function, value, depth - 1)
         if name in function.template_parameters or name in self._project.fact(open_defaults):
             return None
@@ -398,7 +398,7 @@ class Kernels(Facts):
 
     def template_numbers(self, function: Function, name: bytes) -> frozenset[int]:
         """Return the values that a template parameter of the function may have; empty if one is unknown."""
-        return template_arguments.given(self._project.component(function.source), function, name) or frozenset()
+        return template_arguments.values_of(self._project.component(function.source), function, name) or frozenset()
 
     def numbers(self, function: Function, node: Node) -> frozenset[int]:
         """Return the numbers that the expression `node` may be, in all seen calls; empty if one is unknown."""

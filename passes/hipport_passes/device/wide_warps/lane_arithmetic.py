@@ -184,8 +184,8 @@ class Arithmetic(Notes):
         if node.type != "identifier" or not depth:
             return False
         variable = function.locals.named(function.text(node), node.start_byte)
-        given = function.locals.given.get(variable, []) if variable is not None else []
-        return any(self.numbers_warps(value, depth - 1) for each in given for value in each.values)
+        definitions = function.locals.definitions.get(variable, []) if variable is not None else []
+        return any(self.numbers_warps(value, depth - 1) for each in definitions for value in each.values)
 
     def from_the_left(self, node: Node, left: Node, sign: str, right: Node) -> None:
         """Widen `31 - lane`, `32 * warp` and the like."""

@@ -276,8 +276,10 @@ class Widening(Arithmetic):
                 return True
             if each.type == "identifier" and depth:
                 variable = self.function.locals.named(self.function.text(each), each.start_byte)
-                given = self.function.locals.given.get(variable, []) if variable is not None else []
-                if any(self.of_a_lane(value, depth - 1, threads=threads) for one in given for value in one.values):
+                definitions = self.function.locals.definitions.get(variable, []) if variable is not None else []
+                if any(
+                    self.of_a_lane(value, depth - 1, threads=threads) for one in definitions for value in one.values
+                ):
                     return True
         return False
 
