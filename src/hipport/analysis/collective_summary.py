@@ -445,8 +445,8 @@ class CollectiveSummaries:
             under = frozenset(with_arguments(text, each.parameters, texts) for text in inner.under) - {b""}
             skipped = inner.skipped
             if isinstance(each, Text) and under:
-                agreed = {text: self._uniformity(unit, text, node) for text in under}
-                under = frozenset(text for text in under if agreed[text] < inner.size)
+                uniformities = {text: self._uniformity(unit, text, node) for text in under}
+                under = frozenset(text for text in under if uniformities[text] < inner.size)
                 skipped = skipped or bool(under)
             reached[place] = inner._replace(lanes=lanes, under=under, skipped=skipped, mask=mask)
         return tuple(reached.values())

@@ -2,7 +2,7 @@
 """Say why threads reach a place together, or what a proof of it lacks: the grounds of findings.
 
     for ground in convergence(kernels, function, call, WARP): ...
-    differing(kernels, function, condition, WARP).reason   # why lanes may disagree on it
+    differing(kernels, function, condition, WARP).reason   # why it may vary between lanes
 
 The uniformity comes from Kernels and is not computed anew. This module adds the origin of a value, in terms of the
 program.
@@ -47,6 +47,8 @@ _QUOTED, _ORIGINS, _CONDITIONS, _CALLS = 60, 3, 8, 4
 #: The maximum number of assignments to follow back, and of calls to follow up.
 _STEPS = 4
 _SIZES = {WARP: "all lanes of a warp", WAVEFRONT: "all lanes of a wavefront", 1: "each lane for itself"}
+#: In which threads a value of such a level is uniform.
+_WITHIN = {WARP: "the warp", WAVEFRONT: "the wavefront", 1: "each thread"}
 _SHAPES = ("blockDim", "gridDim")
 #: A reason that is only a name.
 _NAME = re.compile(r"[\w.]+")
@@ -79,18 +81,25 @@ def who(level: int) -> tuple[str, Scope]:
     return said, Scope.WARP if level >= WARP else Scope.GROUP if level > 1 else Scope.THREAD
 
 
-def agreed(kernels: Kernels, function: Function, expression: Node, *, shown: bool = False) -> Ground:
+def uniform(kernels: Kernels, function: Function, expression: Node, *, shown: bool = False) -> Ground:
     """Return the ground that an expression is uniform, for how many threads, and the origin of its values."""
     level = kernels.uniformity(function, expression, shown=shown)
     if level >= BLOCK:
         level = max(level, kernels.value(function, expression, shown=shown).level)
-    said, scope = who(level)
+    _, scope = who(level)
     found = list(islice(_origins(kernels, function, expression, level), _ORIGINS + 1))
     reason = "; ".join(found[:_ORIGINS]) or "it is made of constants"
     if len(found) > _ORIGINS:
         reason += "; and others"
-    claim = f"{said} agree on {quoted(function.text(expression))}"
-    return Ground(claim, scope, reason, *place(function.source, expression.start_byte))
+    return Ground(
+        uniform_in(function, expression, level), scope, reason, *place(function.source, expression.start_byte)
+    )
+
+
+def uniform_in(function: Function, expression: Node, level: int) -> str:
+    """Return the claim that an expression is uniform in the threads that share a value of such a level."""
+    within = "the launch" if level >= GRID else "the block" if level >= BLOCK else _WITHIN.get(level)
+    return f"{quoted(function.text(expression))} is uniform in {within or f'each {level} neighbouring threads'}"
 
 
 class _Leaf(NamedTuple):
@@ -221,18 +230,17 @@ def differing(
     shown: bool = False,
     told_in: PurePath | None = None,
 ) -> Ground:
-    """Return the ground that `size` neighbouring threads may disagree on an expression, and why.
+    """Return the ground that an expression may vary between `size` neighbouring threads, and why.
 
     `told_in`: the file of the finding, if it is not that of the expression.
     """
     at = place(function.source, expression.start_byte)
     of_file = _of_file(at[0], told_in or at[0])
-    claim = f"{who(size)[0]} agree on {quoted(function.text(expression))}"
+    claim = uniform_in(function, expression, size)
     value = kernels.value(function, expression, shown=shown)
     warps = size > WARP and kernels.uniformity(function, expression, shown=shown) >= WARP
-    said = (
-        f"{'warps' if warps else 'lanes'} may disagree on {quoted(function.text(expression))} in line {at[1]}{of_file}"
-    )
+    between = "warps" if warps else "lanes"
+    said = f"{quoted(function.text(expression))} in line {at[1]}{of_file} may vary between {between}"
     reason, where = "", at
     if value.level < size and value.why is not None:
         reason = value.why.text
@@ -367,7 +375,7 @@ def _deciding(kernels: Kernels, function: Function, node: Node, size: int, what:
         if kernels.may_differ(function, condition.expression, size, shown=shown):
             yield _of_side(function, condition, what)
         else:
-            yield agreed(kernels, function, condition.expression, shown=shown)
+            yield uniform(kernels, function, condition.expression, shown=shown)
     if len(conditions) > _CONDITIONS:
         reason = f"more than {_CONDITIONS} conditions surround it, and all were checked"
         at = place(function.source, conditions[-1].expression.start_byte)
@@ -400,7 +408,7 @@ def _leaving(kernels: Kernels, function: Function, node: Node, size: int, what: 
             told.add(condition.statement.id)
             where = place(function.source, leaving.start_byte)
             if not kernels.may_differ(function, condition.expression, size, shown=shown):
-                yield agreed(kernels, function, condition.expression, shown=shown)
+                yield uniform(kernels, function, condition.expression, shown=shown)
                 continue
             text = quoted(function.text(condition.expression))
             claim = f"the lanes that do not leave at {text} in line {where[1]} reach it together"

@@ -118,7 +118,7 @@ class _Known:
         self.in_macros: dict[Function, tuple[tuple[Function, Node], ...]] = {}
         self.proofs: dict[bool, Proofs] = {}
         self.macros: Mapping[bytes, tuple[Macro, ...]] | None = None
-        self.agreed: dict[tuple[Function, int, bool], int] = {}
+        self.uniformities: dict[tuple[Function, int, bool], int] = {}
         self.blocks: dict[Function, tuple[BlockShape, ...] | None] = {}
         self.assumed: dict[Function, dict[tuple[Numbering, int], None]] = {}
         self.one_warp: dict[tuple[Function, int], bool] = {}
@@ -275,7 +275,7 @@ class Kernels(Facts):
 
         At most BLOCK. Unless `shown`, blocks without a seen launch are assumed to have rows of whole warps.
         """
-        known = self._known(function.source).agreed
+        known = self._known(function.source).uniformities
         key = (function, node.id, shown)
         if key not in known:
             known[key] = min(self.value(function, node, shown=shown).level, BLOCK)
@@ -309,14 +309,14 @@ class Kernels(Facts):
         return known[function]
 
     def assumes(self, function: Function, numbering: Numbering, size: int) -> None:
-        """Record the assumption that numbers of `size` threads agree in the function, for lack of seen launches."""
+        """Record the assumption that numbers of `size` threads are uniform, for lack of seen launches."""
         self._known(function.source).assumed.setdefault(function, {})[numbering, size] = None
 
     def assumption(self, source: Cpp, function: Function | None = None, most: int = WARP) -> str:
         """Describe the assumption about blocks in the connected files; empty if there is none.
 
         The assumption for the function and its callers, if there is one. `most`: for how many threads a value must
-        agree.
+        be uniform.
         """
         assumed = self._known(source).assumed
         of = [] if function is None else [each for each in self.with_callers(function) if each in assumed]
@@ -345,7 +345,7 @@ class Kernels(Facts):
         return found
 
     def may_differ(self, function: Function, expression: Node, size: int, *, shown: bool = False) -> bool:
-        """Whether `size` lanes may disagree on the expression."""
+        """Whether the expression may vary between `size` lanes."""
         return self.uniformity(function, expression, shown=shown) < size
 
     def declarations(self, source: Cpp, name: bytes) -> tuple[tuple[bytes, ...], ...]:
@@ -518,8 +518,8 @@ class Kernels(Facts):
         if operator in ("&&", "and") if taken else operator in ("||", "or"):
             return self._one_warp(function, left, taken) or self._one_warp(function, right, taken)
         if operator in ("==", "!="):
-            agreed = min(self.uniformity(function, left), self.uniformity(function, right))
-            return taken == (operator == "==") and WARP <= agreed < BLOCK
+            uniformity = min(self.uniformity(function, left), self.uniformity(function, right))
+            return taken == (operator == "==") and WARP <= uniformity < BLOCK
         if operator in (">", ">=") and self.numbering(function, right) is not None:
             left, right, operator = right, left, {">": "<", ">=": "<="}[operator]
         if not taken:

@@ -73,12 +73,14 @@ def in_step(kernels: Kernels, function: Function, loop: Node, size: int) -> tupl
 
 
 def alike_in_turns(kernels: Kernels, function: Function, expression: Node, loop: Node, size: int) -> bool:
-    """Whether neighbouring threads agree on a condition in each iteration of a loop with a uniform trip count."""
+    """Whether a condition is uniform in each iteration of a loop with a uniform trip count."""
     counted = in_step(kernels, function, loop, size)
-    return counted is not None and _agrees(kernels, function, expression, size, counted)
+    return counted is not None and _uniform_in_iteration(kernels, function, expression, size, counted)
 
 
-def _agrees(kernels: Kernels, function: Function, node: Node, size: int, counted: tuple[Variable, _Terms]) -> bool:
+def _uniform_in_iteration(
+    kernels: Kernels, function: Function, node: Node, size: int, counted: tuple[Variable, _Terms]
+) -> bool:
     while node.type in ("parenthesized_expression", "condition_clause") and node.named_children:
         node = node.named_children[-1]
     if kernels.uniformity(function, node) >= size:
@@ -88,7 +90,7 @@ def _agrees(kernels: Kernels, function: Function, node: Node, size: int, counted
         return False
     operator = operator_of(node, function.source.code)
     if operator in ("&&", "||"):
-        return all(_agrees(kernels, function, each, size, counted) for each in (left, right))
+        return all(_uniform_in_iteration(kernels, function, each, size, counted) for each in (left, right))
     if operator not in (*_COMPARES, "=="):
         return False
     one, other = (_differing(kernels, function, each, size, counted, _STEPS) for each in (left, right))

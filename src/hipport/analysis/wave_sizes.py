@@ -103,7 +103,7 @@ class Size(NamedTuple):
     way: tuple[Origin, ...] = ()
 
     @property
-    def agrees(self) -> bool:
+    def is_same(self) -> bool:
         """Whether it is one known number in all worlds."""
         return self.cuda is not None and self.cuda == self.wave32 == self.wave64
 

@@ -43,7 +43,7 @@ def in_macros(
             if kernels.uniformity_of_text(function, asked, call.node) >= widest:
                 continue
             text = b" ".join(condition.replace(b"\\", b" ").split()).decode("utf-8", "replace")
-            reason = f"lanes may disagree on `{text}`, which {call.name.decode()} asks"
+            reason = f"`{text}`, which {call.name.decode()} asks, may vary between lanes"
             where = grounds.place(source, call.node.start_byte)
             proof = (Ground("all threads of a block reach it together", Scope.BLOCK, reason, *where, proven=False),)
             yield Finding(

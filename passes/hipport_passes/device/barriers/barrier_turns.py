@@ -106,7 +106,7 @@ def _why(kernels: Kernels, function: Function, barrier: Call, found: _Divergence
     """Return why threads of one wavefront may diverge."""
     if found.at is not None:
         return (grounds.differing(kernels, *found.at, widest, shown=bool(found.unless)),)
-    reason = f"lanes may disagree on {grounds.quoted(found.text)}, which a macro asks"
+    reason = f"{grounds.quoted(found.text)}, which a macro asks, may vary between lanes"
     where = grounds.place(function.source, barrier.node.start_byte)
     return (Ground("all lanes of a wavefront reach it in each iteration", Scope.WARP, reason, *where, proven=False),)
 
@@ -161,10 +161,10 @@ def _divergence(
         if not may_change(function, side, loop, kernels):
             return
     unless = ""
-    agreed = kernels.uniformity(function, condition.expression)
-    if agreed >= WARP and is_warp_invariant(function, condition.expression, kernels):
+    uniformity = kernels.uniformity(function, condition.expression)
+    if uniformity >= WARP and is_warp_invariant(function, condition.expression, kernels):
         return
-    if agreed >= widest:
+    if uniformity >= widest:
         if kernels.uniformity(function, condition.expression, shown=True) >= widest:
             return
         unless = f"unless {kernels.assumption(function.source, function, widest)}, "

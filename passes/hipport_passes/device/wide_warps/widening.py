@@ -256,7 +256,7 @@ class Widening(Arithmetic):
             return
         if sign.type == "+=" and self.flow.number(self.function, right) == 32 and left.type == "identifier":
             # A step over the work of a warp's lanes. A varying value is not certainly numbered by lane.
-            if self.agreed(left) < BLOCK:
+            if self.uniformity(left) < BLOCK:
                 if self.of_a_lane(left, threads=True):
                     self.settle(right, SIZE)
                 else:
@@ -360,7 +360,7 @@ class Widening(Arithmetic):
                         size is not None
                         and size.type == "identifier"
                         and self.flow.number(self.function, size) is None
-                        and self.agreed(index) == WARP
+                        and self.uniformity(index) == WARP
                     ):
                         self.refuse(size, "the number of warps that the kernel is given")
 
