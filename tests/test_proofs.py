@@ -145,7 +145,7 @@ def test_a_place_where_nothing_changes(tree: Path) -> None:
 
 
 def test_a_barrier_that_is_not_proven(tree: Path, reported: tuple[Reported, ...]) -> None:
-    found = of_line(reported, "k.cu", 16, "barriers/parted")
+    found = of_line(reported, "k.cu", 16, "barriers/divergent")
     assert str(found.certainty) == "manual"
     (ground,) = found.proof
     # The reason is in the called function, in its file.

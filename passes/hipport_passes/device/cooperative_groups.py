@@ -217,7 +217,7 @@ def _apart(source: Cpp, project: Project, told_in: PurePath | None = None) -> It
             span = Span(offset, end.end() if end else offset)
             which = "of its group"
             claim = f"all lanes {which} reach it together"
-            ground = grounds.parted(kernels, source, offset, meeting, LANES, claim, told_in)
+            ground = grounds.separated(kernels, source, offset, meeting, LANES, claim, told_in)
             yield _Apart(span, assumption(source, project, meeting, offset, which), ground)
 
 

@@ -559,7 +559,7 @@ def _separate_statements(source: Cpp, project: Project) -> dict[Span, str]:
             if finding.edits and finding.span.start <= start < finding.span.end:
                 found[finding.span] = (
                     "all lanes that its mask names reach this call together (in the same iteration of the loop)"
-                    if meeting.kind == "turn"
+                    if meeting.kind == "iteration"
                     else "all lanes that its mask names reach this call together (none is at another such statement)"
                 )
     return found

@@ -9,7 +9,7 @@ kinds of code, which are found here:
 * "branch": lanes diverge, and some reach one call of the collective, some another one (or the same one, in a function
   that both branches call). On a GPU that waits they meet there.
 * "apart": two calls, one after the other, under conditions that exclude each other (`x < n`, then `x >= n`).
-* "turn": a call under a condition within a loop, so that lanes reach it in different iterations. For a group of lanes,
+* "iteration": a call under a condition within a loop, so that lanes reach it in different iterations. For a group of lanes,
   which names all of them, also a call in a loop that some lanes may leave before others.
 
 Where lanes may diverge at too many places to compare each with each, in functions that are nested too deep or called
@@ -100,7 +100,7 @@ class _Search:
         by_sides: dict[tuple[Side, ...], list[Mention]] = {}
         for mention in self.summaries.mentions(function):
             by_sides.setdefault(mention.sides, []).append(mention)
-            self._check_turns(function, mention)
+            self._check_iterations(function, mention)
         self._check_given(function)
         contexts = [(sides, mentions) for sides, mentions in by_sides.items() if sides]
         if sum(len(sides) for sides, _ in contexts) > _MOST_COMPARED:
@@ -195,7 +195,7 @@ class _Search:
                     self.found.setdefault(b.place, Meeting(kind, a.place, cause=cause))
             alone[a.name] = [b for b in alone[a.name] if not a.mask & b.mask]
 
-    def _check_turns(self, function: Function, mention: Mention) -> None:
+    def _check_iterations(self, function: Function, mention: Mention) -> None:
         if function.tangled:
             return  # all of its calls are recorded
         for loop in loops_around(function, mention.node, self.summaries.kernels):
@@ -213,7 +213,7 @@ class _Search:
             for each in mention.reached:
                 if (skips or each.skipped) and not _determined_within(each.lanes, inside):
                     span = skips[0].statement if skips else (mention.node.start_byte, mention.node.end_byte)
-                    self.found.setdefault(each.place, Meeting("turn", each.place, cause=Cause(function, *span)))
+                    self.found.setdefault(each.place, Meeting("iteration", each.place, cause=Cause(function, *span)))
 
     def _left_early(self, function: Function, mention: Mention, loop: Node) -> bool:
         """Whether some lanes may leave the loop before others, which then call without them."""

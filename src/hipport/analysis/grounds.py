@@ -282,7 +282,7 @@ def _varying(kernels: Kernels, function: Function, expression: Node, size: int) 
     return found if found is not None and kernels.uniformity(function, found) < size else None
 
 
-def parted(
+def separated(
     kernels: Kernels,
     source: Cpp,
     offset: int,

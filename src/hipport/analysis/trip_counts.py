@@ -35,7 +35,7 @@ _Terms: TypeAlias = "frozenset[tuple[tuple[bytes, tuple[Variable | None, ...]], 
 _STEPS = 4
 
 
-def equal_trips(kernels: Kernels, function: Function, loop: Node, size: int) -> bool:
+def equal_trip_counts(kernels: Kernels, function: Function, loop: Node, size: int) -> bool:
     """Whether the trip count of a `for` is the same for `size` neighbouring threads although they start differently."""
     return in_step(kernels, function, loop, size) is not None or _by_multiples(kernels, function, loop, size)
 
@@ -72,7 +72,7 @@ def in_step(kernels: Kernels, function: Function, loop: Node, size: int) -> tupl
     return None
 
 
-def alike_in_turns(kernels: Kernels, function: Function, expression: Node, loop: Node, size: int) -> bool:
+def uniform_in_iterations(kernels: Kernels, function: Function, expression: Node, loop: Node, size: int) -> bool:
     """Whether a condition is uniform in each iteration of a loop with a uniform trip count."""
     counted = in_step(kernels, function, loop, size)
     return counted is not None and _uniform_in_iteration(kernels, function, expression, size, counted)

@@ -48,7 +48,7 @@ from hipport.syntax.cpp import Cpp, within
 from hipport.syntax.cuda_names import NAMES
 from hipport_passes.device.barriers.barrier_branches import in_branches
 from hipport_passes.device.barriers.barrier_macros import in_macros
-from hipport_passes.device.barriers.barrier_turns import in_turns
+from hipport_passes.device.barriers.barrier_iterations import in_iterations
 from hipport_passes.device.barriers.waiting import VOTES, Waiting, macros_by_words
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         if source.ported(function.body.start_byte):
             continue
         yield from in_branches(function, kernels, waiting, widest)
-        yield from in_turns(function, kernels, waiting, widest)
+        yield from in_iterations(function, kernels, waiting, widest)
         yield from in_macros(function, project, kernels, waiting, widest)
 
 
@@ -109,7 +109,7 @@ def _divergences(
         each = open_.pop()
         found = chain(
             in_branches(each, kernels, waiting, widest),
-            in_turns(each, kernels, waiting, widest),
+            in_iterations(each, kernels, waiting, widest),
             in_macros(each, project, kernels, waiting, widest),
         )
         for finding in found:
@@ -220,4 +220,4 @@ def _missing(kernels: Kernels, function: Function, node: Node, depth: int = 4) -
     return None
 
 
-PASS = Pass(Cpp, find, proves=frozenset(("vote", "parted", "turns")), kept=kept)
+PASS = Pass(Cpp, find, proves=frozenset(("vote", "divergent", "iterations")), kept=kept)

@@ -48,7 +48,7 @@ def in_macros(
             proof = (Ground("all threads of a block reach it together", Scope.BLOCK, reason, *where, proven=False),)
             yield Finding(
                 Span(call.node.start_byte, call.node.start_byte + len(call.name)),
-                "parted",
+                "divergent",
                 f"threads of one wavefront diverge at `{text}` in {call.name.decode()} and wait at a barrier in each "
                 "of its branches: on CUDA they meet there, but an AMD wavefront waits at both, one after the other; "
                 "write one barrier that all threads reach, with the code around it under the condition"
