@@ -33,8 +33,8 @@ from hipport.program.own_headers import include
 from hipport.program.project import Project
 from hipport.syntax.cpp import Cpp
 from hipport.syntax.cuda_names import NAMES
-from hipport_passes.device.wide_warps.masks import Masks, helpers, macros_of_warps
 from hipport_passes.device.wide_warps.changed_versions import changed, lost
+from hipport_passes.device.wide_warps.masks import Masks, helpers, macros_of_warps
 from hipport_passes.device.wide_warps.remaining import launches_that_count
 from hipport_passes.device.wide_warps.twins import can_have_twin, name_of, renamed, twin
 from hipport_passes.device.wide_warps.widening import Widening

@@ -9,8 +9,8 @@ kinds of code, which are found here:
 * "branch": lanes diverge, and some reach one call of the collective, some another one (or the same one, in a function
   that both branches call). On a GPU that waits they meet there.
 * "apart": two calls, one after the other, under conditions that exclude each other (`x < n`, then `x >= n`).
-* "iteration": a call under a condition within a loop, so that lanes reach it in different iterations. For a group of lanes,
-  which names all of them, also a call in a loop that some lanes may leave before others.
+* "iteration": a call under a condition within a loop, so that lanes reach it in different iterations. For a group of
+  lanes, which names all of them, also a call in a loop that some lanes may leave before others.
 
 Where lanes may diverge at too many places to compare each with each, in functions that are nested too deep or called
 through too many others, a call that not all lanes reach counts as one of these ("far").

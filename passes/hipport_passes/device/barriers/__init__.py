@@ -47,8 +47,8 @@ from hipport.program.project import Component, Project
 from hipport.syntax.cpp import Cpp, within
 from hipport.syntax.cuda_names import NAMES
 from hipport_passes.device.barriers.barrier_branches import in_branches
-from hipport_passes.device.barriers.barrier_macros import in_macros
 from hipport_passes.device.barriers.barrier_iterations import in_iterations
+from hipport_passes.device.barriers.barrier_macros import in_macros
 from hipport_passes.device.barriers.waiting import VOTES, Waiting, macros_by_words
 
 if TYPE_CHECKING:

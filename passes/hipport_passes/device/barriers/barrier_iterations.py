@@ -15,7 +15,7 @@ from hipport.analysis.exclusive_conditions import squeezed
 from hipport.analysis.functions import LOOPS, Call, Condition, Function, contains, exclusive, nodes, operator_of
 from hipport.analysis.kernels import Kernels
 from hipport.analysis.macros import conditional, loop_conditions
-from hipport.analysis.trip_counts import uniform_in_iterations, equal_trip_counts
+from hipport.analysis.trip_counts import equal_trip_counts, uniform_in_iterations
 from hipport.analysis.uniform_values import WARP
 from hipport.analysis.warp_invariance import is_warp_invariant
 from hipport.core.edits import Span
