@@ -165,7 +165,7 @@ NOT_COMPILED: dict[str, str] = {
     "inline_ptx/pasted_keyword": "the PTX in it stays",
     "inline_ptx/refused": "the PTX in it stays",
     "inline_ptx/refused_in_macros": "the PTX in it stays",
-    "inline_ptx/made_by_a_call": "the PTX in it stays",
+    "inline_ptx/several_definitions": "some of the PTX in it stays",
     "inline_ptx/unreadable": "the PTX in it stays",
     "inline_ptx/written_out_whole": "some of the PTX in it stays",
     "inline_ptx/written_out": "some of the PTX in it stays",
