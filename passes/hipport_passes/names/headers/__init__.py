@@ -26,7 +26,7 @@ from hipport_passes.device import cooperative_groups
 from hipport_passes.names.headers.brought_headers import brought, transitive
 from hipport_passes.names.headers.header_tables import Row, lookup, table
 from hipport_passes.names.headers.include_lines import is_own, line_of_include
-from hipport_passes.names.headers.runtime_header import brings_runtime, compiled_as_cuda, needs_runtime
+from hipport_passes.names.headers.runtime_header import compiled_as_cuda, needs_runtime, replacement
 
 _INCLUDED_MACRO = re.compile(rb"#[ \t]*include[ \t]+([A-Za-z_]\w*)")
 _NAMES_HEADER = re.compile(rb"#[ \t]*define[ \t]+(\w+)(\([^)]*\))?[ \t]+(<[^<>\r\n]+>|\"[^\"\r\n]+\")[ \t]*")
@@ -280,10 +280,8 @@ def _mapped(
             certainty=Certainty.MANUAL,
         )
         return ""
-    runtime = table().runtime
-    if not hip and runtime not in seen and not any(brings_runtime(source, other, project) for other in source.includes):
-        # The file gets the built-in variables and functions only from this header.
-        hip = runtime
+    if not hip and table().runtime not in seen:
+        hip = replacement(source, include, project, row)
     if not hip or hip in seen:
         why = f"{hip} is already included" if hip else row.why or "HIP needs none"
         yield Finding(include.directive, "dropped", f"{path}: {why}", (Edit(line_of_include(source, include), b""),))

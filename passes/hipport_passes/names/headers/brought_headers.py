@@ -16,7 +16,7 @@ from hipport.syntax.cpp import UNITS, Cpp, within
 from hipport.syntax.cpp_text import Include
 from hipport_passes.names.headers.header_tables import lookup, table
 from hipport_passes.names.headers.include_lines import behind, is_own, on_top
-from hipport_passes.names.headers.runtime_header import NEEDS_RUNTIME, brings_runtime
+from hipport_passes.names.headers.runtime_header import NEEDS_RUNTIME, brings_runtime, replacement
 
 # The folder of the runtime's header.
 _OF_RUNTIME = "hip/"
@@ -89,7 +89,7 @@ def _paths(source: Cpp, project: Project, include: Include) -> tuple[str, ...]:
     row = lookup(include.path)
     if row is None or row.hip is None or row.since > project.target.rocm or is_own(source, include, project):
         return (include.path,)
-    return include.path, row.hip
+    return include.path, replacement(source, include, project, row)
 
 
 def _of_the_host(source: Cpp) -> bool:
