@@ -93,6 +93,7 @@ def _found(source: Cpp, project: Project) -> Iterator[Finding]:
     # The paths in HIP of all unconditional includes so far.
     seen: set[str] = set()
     told: set[str] = set()
+    with_runtime: set[str] = set()
     is_cuda = source.path.suffix == ".cu"
     if (is_cuda or compiled_as_cuda(source, project)) and needs_runtime(source, project):
         at = line_of(source, known.runtime)
@@ -106,6 +107,7 @@ def _found(source: Cpp, project: Project) -> Iterator[Finding]:
         message = f"nvcc includes the runtime header by itself, and hipcc does not: include {known.runtime}"
         yield Finding(Span(at, at), "runtime", message, edits)
         yield from (replace(each, edits=edits) for each in alone)
+        with_runtime = {each.message for each in alone}
         if is_cuda:
             seen.add(known.runtime)
             yield from _put_before(source)
@@ -142,7 +144,7 @@ def _found(source: Cpp, project: Project) -> Iterator[Finding]:
     yield from _named_by_macros(source, project)
     yield from _asked_for(source, project)
     yield from transitive(source, project)
-    yield from brought(source, project)
+    yield from (each for each in brought(source, project) if each.message not in with_runtime)
 
 
 def _as_in_table(path: str) -> str:
