@@ -17,30 +17,26 @@ from pathlib import Path, PurePath
 from hipport.building.units import Unit
 from hipport.core.placing import Refused
 from hipport.core.reading import read_or_nothing
+from hipport.core.tables import Words
 from hipport.syntax.cpp import Cpp
 from hipport.syntax.lexing import SPLICE
 
+_LISTS = Words.read(Path(__file__).with_suffix(".toml"))
 _SPLICES = re.compile(SPLICE)
 _COMMENT = re.compile(rb"/\*.*?\*/", re.DOTALL)
-#: What makes a compiler open a file, in its possible spellings, up to the end of the line.
-_OPENS = re.compile(
-    rb"(?:(?:\#|%:|\?\?=)[ \t]*(?:include(?:_next)?|import|embed)|\b__has_(?:include(?:_next)?|embed)|\.incbin)\b"
-    rb"(?P<what>[^\n]*)"
-)
+#: A `#` in its three spellings.
+_HASH = rb"(?:\#|%:|\?\?=)[ \t]*"
+#: What makes a compiler open a file, up to the end of the line.
+_OPENS = _LISTS.compile(rb"(?:" + _HASH + rb"(?&opens)|\b(?&asks)|\.(?P<inserts>(?&inserts)))\b(?P<what>[^\n]*)")
 #: A path as it is written there.
 _NAME = re.compile(rb"\"(?P<quoted>[^\"\n]+)\"|<(?P<angled>[^>\n]+)>")
-_DEFINED = re.compile(rb"(?:\#|%:|\?\?=)[ \t]*define\b(?P<what>[^\n]*)")
+_DEFINED = _LISTS.compile(_HASH + rb"(?&defines)\b(?P<what>[^\n]*)")
 #: Anything that a macro may turn into a path.
 _WORD = re.compile(rb"[\w.+@~/-]+")
-#: Options with which a path is one word, and what else may stand before a path.
-_BEFORE_PATH = re.compile(
-    r"-I|-F|-isystem-after|-isystem|-iquote|-idirafter|-cxx-isystem|-iframework|-include-pch|-include|-imacros|@|[^=,]*[=,]"
-)
-#: Variables of compilers that list folders of headers.
-_PATHS = ("CPATH", "C_INCLUDE_PATH", "CPLUS_INCLUDE_PATH", "OBJC_INCLUDE_PATH")
-#: Files below these folders are installed, not a tree's.
-_INSTALLED = frozenset(("site-packages", "dist-packages"))
-_SYSTEM = ("/usr/include", "/usr/lib", "/usr/local/cuda", "/opt/rocm")
+_BEFORE_PATH = _LISTS.compile(r"(?&before_path)|[^=,]*[=,]")
+_PATHS = _LISTS["paths"].split()
+_INSTALLED = frozenset(_LISTS["installed"].split())
+_SYSTEM = _LISTS["system"].split()
 
 
 def refuse_blocking(units: Iterable[Unit], env: Mapping[str, str], toolchain: Path) -> None:
@@ -138,7 +134,7 @@ class _Opens:
             # An assembler's file stands in a string already.
             named = [each["quoted"] or each["angled"] for each in _NAME.finditer(what.replace(b"\\", b""))]
             self.computed = self.computed or not named
-            self.names |= {_text(name) for name in named} | (_words(what) if b"incbin" in match[0] else set())
+            self.names |= {_text(name) for name in named} | (_words(what) if match["inserts"] else set())
             self.defined |= _words(what)
         for match in _DEFINED.finditer(text):
             self.defined |= _words(match["what"])
