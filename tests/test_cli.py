@@ -3,12 +3,15 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from hipport.cli import main
 from hipport.cli.output import progress_shown
 from hipport.engine.pipeline import Progress
 
@@ -80,7 +83,32 @@ def test_json(tree: Path) -> None:
     document = json.loads(result.stdout)
     assert document["target"]["archs"] == ["gfx1100"] and document["target"]["rocm"] == "7.0"
     assert document["written"] is False and Path(document["root"]) == tree
-    assert {f["outcome"] for f in document["findings"]} == {"applied", "reported"}
+    assert {f["outcome"] for f in document["findings"]} == {"would_apply", "reported"}
+
+
+#: A file with a change that is SAFE, and one to review.
+TO_APPLY = b"#include <cuda_runtime.h>\n__device__ int f(int v) { if (v) v = __shfl_sync(~0u, v, 0); return v; }\n"
+
+
+@pytest.mark.parametrize(
+    "words", [["scan"], ["rewrite", "--check"], ["rewrite", "--diff"], ["rewrite", "--out", "../out"], ["rewrite"]]
+)
+def test_nothing_is_called_applied_that_is_not_written(
+    tree: Path, monkeypatch: pytest.MonkeyPatch, words: list[str]
+) -> None:
+    monkeypatch.chdir(tree)
+    (tree / "sub" / "main.cu").write_bytes(TO_APPLY)
+    before = (tree / "sub" / "main.cu").read_bytes()
+    for form in ("sarif", "json"):
+        (tree / "sub" / "main.cu").write_bytes(before)
+        shutil.rmtree(tree.parent / "out", ignore_errors=True)
+        document = json.loads(CliRunner().invoke(main, [*words, "--format", form, "sub"]).stdout)
+        if form == "sarif":
+            said = [each["properties"]["outcome"] for each in document["runs"][0]["results"]]
+        else:
+            said = [each["outcome"] for each in (*document["findings"], *document["facts"])]
+        done = words in (["rewrite"], ["rewrite", "--out", "../out"])
+        assert ("applied" in said, "would_apply" in said) == (done, not done)
 
 
 def test_scan_of_a_file_that_was_ported(tree: Path) -> None:

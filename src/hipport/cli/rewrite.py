@@ -104,7 +104,7 @@ def rewrite(
         if not would:
             api.save(ported, out, paths)
     if form == "sarif":
-        print_json(report.as_sarif(ported, sentences()))
+        print_json(report.as_sarif(ported, sentences(), would=would))
     elif diff and form == "text":
         patch = report.as_diff(ported)
         if sys.stdout.isatty():

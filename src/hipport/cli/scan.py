@@ -66,7 +66,7 @@ def scan(
         with progress_shown() as tell:
             scanned = api.scan(paths, **as_options(config), on_progress=tell)
     if form == "sarif":
-        print_json(report.as_sarif(scanned.ported, sentences()))
+        print_json(report.as_sarif(scanned.ported, sentences(), would=True))
     elif form == "json":
         extensions = [extension.as_json() for extension in scanned.extensions]
         root = str(scanned.ported.before.root)

@@ -10,7 +10,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from hipport.core.proof import Ground
-from hipport.engine.outcomes import Ported, Reported
+from hipport.engine.outcomes import Outcome, Ported, Reported
 from hipport.program.project import Target
 from hipport.reporting.grouped_findings import Fact, facts
 from hipport.reporting.oracle_report import oracle_as_values
@@ -30,7 +30,8 @@ SCHEMA = 1
 def as_json(ported: Ported, *, would: bool = False, **more: Any) -> str:
     """Return the result as JSON, with sorted keys; positions are in the files as they were read.
 
-    `would` is for a run that writes nothing: then no file is `changed`, and some `would_change`.
+    `would` is for a run that writes nothing: then no file is `changed`, and some `would_change`; no finding is
+    `applied`, and some are `would_apply`.
     """
     before = ported.before.by_path
     document = {
@@ -50,8 +51,8 @@ def as_json(ported: Ported, *, would: bool = False, **more: Any) -> str:
         "created": [
             {"path": file.path.as_posix(), "sha256": hashlib.sha256(file.text).hexdigest()} for file in ported.created
         ],
-        "findings": [_reported_as_json(reported) for reported in ported.reported],
-        "facts": [_fact_as_json(fact) for fact in facts(ported.reported)],
+        "findings": [_reported_as_json(reported, would=would) for reported in ported.reported],
+        "facts": [_fact_as_json(fact, would=would) for fact in facts(ported.reported)],
         "skipped": [
             {"path": skipped.path.as_posix(), "kind": skipped.kind, "why": skipped.why}
             for skipped in ported.before.skipped
@@ -180,7 +181,7 @@ def place_as_json(explained: Explained) -> str:
         "line": explained.line,
         "text": explained.text,
         "set_aside": explained.set_aside,
-        "findings": [_reported_as_json(each) for each in explained.reported],
+        "findings": [_reported_as_json(each, would=True) for each in explained.reported],
         "kept": [
             {
                 "start": each.start,
@@ -194,7 +195,12 @@ def place_as_json(explained: Explained) -> str:
     return json.dumps(document, indent=1, sort_keys=True, ensure_ascii=True) + "\n"
 
 
-def _reported_as_json(reported: Reported) -> dict[str, Any]:
+def outcome_said(outcome: Outcome, *, would: bool) -> str:
+    """Return the word for an outcome; `would` is for a run that writes nothing."""
+    return "would_apply" if would and outcome is Outcome.APPLIED else str(outcome)
+
+
+def _reported_as_json(reported: Reported, *, would: bool = False) -> dict[str, Any]:
     return {
         "path": reported.path.as_posix(),
         "line": reported.line,
@@ -204,7 +210,7 @@ def _reported_as_json(reported: Reported) -> dict[str, Any]:
         "rule": reported.rule,
         "message": reported.message,
         "certainty": str(reported.certainty),
-        "outcome": str(reported.outcome),
+        "outcome": outcome_said(reported.outcome, would=would),
         "reason": reported.reason,
         "needs_person": reported.needs_person,
         "group": str(reported.group),
@@ -224,11 +230,11 @@ def ground_as_json(ground: Ground) -> dict[str, Any]:
     }
 
 
-def _fact_as_json(fact: Fact) -> dict[str, Any]:
+def _fact_as_json(fact: Fact, *, would: bool = False) -> dict[str, Any]:
     return {
         "group": str(fact.group),
         "certainty": str(fact.certainty),
-        "outcome": str(fact.outcome),
+        "outcome": outcome_said(fact.outcome, would=would),
         "reason": fact.reason,
         "rules": list(fact.rules),
         "message": fact.message,

@@ -16,18 +16,19 @@ from hipport import __version__
 from hipport.core.source import Source
 from hipport.engine.outcomes import Outcome, Ported, Reported
 from hipport.reporting.grouped_findings import facts
+from hipport.reporting.json_report import outcome_said
 
 _SARIF_SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 #: The base id by which readers of SARIF know the folder that paths are relative to.
 _SARIF_ROOT = "%SRCROOT%"
 
 
-def as_sarif(ported: Ported, about: Mapping[str, str] | None = None) -> str:
+def as_sarif(ported: Ported, about: Mapping[str, str] | None = None, *, would: bool = False) -> str:
     """Return the findings as SARIF 2.1.0, which code hosts and editors show beside the lines that they are about.
 
     Positions are in the files as they were read; columns count code points. A finding that needs a person is a warning,
     or an error if nothing was changed, and one result with all its places; any other is a note for each place. `about`
-    has a sentence for each pass.
+    has a sentence for each pass; `would` is for a run that writes nothing.
     """
     found = [each for each in ported.reported if each.outcome is not Outcome.FAILED]
     rules = sorted({reported.rule for reported in found})
@@ -36,7 +37,7 @@ def as_sarif(ported: Ported, about: Mapping[str, str] | None = None) -> str:
     results = []
     for fact in facts(ported.reported):
         first, *others = fact.places
-        result = _sarif_result(first, rules, by_path[first.path], seen)
+        result = _sarif_result(first, rules, by_path[first.path], seen, would=would)
         if fact.subjects:
             result["message"] = {"text": fact.sentence}
         if others:
@@ -45,7 +46,9 @@ def as_sarif(ported: Ported, about: Mapping[str, str] | None = None) -> str:
                 for number, each in enumerate(others, 1)
             ]
         results.append(result)
-    results += [_sarif_result(each, rules, by_path[each.path], seen) for each in found if not each.needs_person]
+    results += [
+        _sarif_result(each, rules, by_path[each.path], seen, would=would) for each in found if not each.needs_person
+    ]
     notices: list[dict[str, Any]] = [
         {
             "level": "error",
@@ -83,7 +86,9 @@ def as_sarif(ported: Ported, about: Mapping[str, str] | None = None) -> str:
     return json.dumps(document, indent=1, sort_keys=True, ensure_ascii=True) + "\n"
 
 
-def _sarif_result(reported: Reported, rules: Sequence[str], source: Source, seen: Counter[str]) -> dict[str, Any]:
+def _sarif_result(
+    reported: Reported, rules: Sequence[str], source: Source, seen: Counter[str], *, would: bool
+) -> dict[str, Any]:
     text, span = source.text, reported.span
     start = text.rfind(b"\n", 0, span.start) + 1
     ends = text.find(b"\n", span.start)
@@ -104,7 +109,7 @@ def _sarif_result(reported: Reported, rules: Sequence[str], source: Source, seen
         "partialFingerprints": {"hipport/v1": f"{same.hexdigest()}:{number}"},
         "properties": {
             "certainty": str(reported.certainty),
-            "outcome": str(reported.outcome),
+            "outcome": outcome_said(reported.outcome, would=would),
             "reason": reported.reason,
         },
     }
