@@ -30,8 +30,8 @@ def transitive(source: Cpp, project: Project) -> Iterator[Finding]:
     lacking = [each for each in table().transitive if each[1].search(source.code)]
     if not lacking:
         return
-    reaching = project.fact(_Reaching)
-    lacking = [each for each in lacking if source.path not in reaching.files(each[2], Which.ANY)]
+    includers = project.fact(_Includers)
+    lacking = [each for each in lacking if source.path not in includers.files(each[2], Which.ANY)]
     if not lacking:
         return
     uses = ", ".join(f"thrust::{match[1].decode()}" for _, names, _ in lacking if (match := names.search(source.code)))
@@ -73,7 +73,7 @@ def brought(source: Cpp, project: Project, brings: tuple[str, ...] = ()) -> Iter
             which = Which.ALWAYS_ON_HIP
         else:
             which = Which.ANY
-        if source.path in project.fact(_Reaching).files(each.had_by, which):
+        if source.path in project.fact(_Includers).files(each.had_by, which):
             continue
         line = f"#include <{each.header}>".encode()
         edit = behind(source, last, line) if last else on_top(source, each.header, line)
@@ -121,7 +121,7 @@ class Which(Enum):
     ALWAYS_ON_HIP = auto()
 
 
-class _Reaching:
+class _Includers:
     """The files that include headers of certain names, directly or through other files of the program."""
 
     def __init__(self, project: Project) -> None:
