@@ -98,7 +98,7 @@ SIMT_EXPORT bool is_local(const void*);
 /// An operation of several lanes of one wavefront, once all participants have arrived.
 struct Meeting {
   std::uint64_t lanes;  // the participating lanes
-  std::uint64_t mask;  // as the callers gave it; 0 without a mask
+  std::uint64_t mask;  // as the callers gave it; 0 if maskless
   std::uint64_t word;  // for `finish`: a value for all lanes (a ballot), or anything
   unsigned readers;  // for the runtime: lanes that have not continued yet
   alignas(16) unsigned char values[64][16];  // the value of each lane; `finish` may store each lane's result there
