@@ -175,7 +175,9 @@ def test_computes_the_same_on_both_sizes(wave: int, tmp_path: Path) -> None:
 
 
 def test_reports_do_not_depend_on_the_order_of_sets() -> None:
-    command = [sys.executable, "-m", "hipport", "rewrite", "ext_examples", "fixtures/lane_masks", "--warp", "native"]
+    # In the other examples nothing is left on warps of 32 lanes.
+    examples = [f"ext_examples/{name}" for name in ("bitonic_sort", "compaction", "match_atomics", "reductions")]
+    command = [sys.executable, "-m", "hipport", "rewrite", *examples, "fixtures/lane_masks", "--warp", "native"]
     said = [
         subprocess.run(
             [*command, "--check", "--format", "json"],

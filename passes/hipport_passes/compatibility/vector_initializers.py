@@ -12,11 +12,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 from hipport.analysis.functions import function_at
 from hipport.core.edits import Edit, Span
 from hipport.core.finding import Certainty, Finding
+from hipport.core.tables import load
 from hipport.engine.pipeline import Pass
 from hipport.program.project import Project
 from hipport.syntax.cpp import Cpp
@@ -27,6 +29,8 @@ from hipport_passes.compatibility.number_types import NumberExpression
 _NUMBER = NAMES.composed(rb"(?:u?(?:char|short|int|long|(?&long_long))|float|double)")
 _NAME_OF_TYPE = NAMES.compile(_NUMBER + rb"(?P<size>[2-4])")
 _TYPE = NAMES.compile(rb"(?<![\w.>])" + _NUMBER + rb"[2-4]\b")
+_WORDS = load(Path(__file__).with_name("compatibility_words.toml"))["words"]
+_COMPLEX = dict.fromkeys(_WORDS["complex"].encode().split(), 2)
 _VECTOR = NAMES.compile(rb"(?:(?&make))?" + _NUMBER + rb"[2-4]")
 _ALIAS = NAMES.compile(
     rb"\b(?:using\s+(?P<new>\w+)\s*=\s*(?P<old>" + _NUMBER + rb"[2-4])|"
@@ -76,7 +80,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
     if not isinstance(source, Cuda) or source.is_hipport_header or source.begun_as_hip or b"{" not in source.code:
         return
     aliases = _sizes(project.union_over(source, _aliases))
-    if not aliases and not source.matched(_VECTOR):
+    if source.words.isdisjoint(aliases) and not source.matched(_VECTOR):
         return
     for each in sorted(_lists(source, aliases)):
         if source.ported(each.start):
@@ -221,7 +225,7 @@ def _aliases(source: Cpp) -> frozenset[tuple[bytes, int]]:
 
 def _sizes(found: frozenset[tuple[bytes, int]]) -> Mapping[bytes, int]:
     names = [name for name, _ in found]
-    return {name: size for name, size in found if names.count(name) == 1}
+    return {**_COMPLEX, **{name: size for name, size in found if names.count(name) == 1}}
 
 
 PASS = Pass(Cpp, find)
