@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Group the findings that are left to a person: each decision once, with all its places.
 
-A message is about one place: `SUBJECT: STATEMENT`, or `WHAT WAS DONE; assumes STATEMENT`. A CUDA function that ROCm lacks
-may be called at a hundred places, and a library that it lacks has a hundred functions, but this has to be known only
-once. So findings of the same certainty and outcome need one decision if their messages differ only in the subject, in
-line numbers, or in how the assumption arises; the decision belongs to the worst of their groups. Messages that are whole
-sentences about their place, or quote its code, are not grouped. A package that is imported in one file and listed in
-another needs one decision, too: findings with the same `about` are one decision, with all their messages.
+A message is about one place: `SUBJECT: STATEMENT`, or `WHAT WAS DONE; assumes STATEMENT`. A CUDA function that ROCm
+lacks may be called at a hundred places, and a library that it lacks has a hundred functions, but this has to be known
+only once. So findings of the same certainty and outcome need one decision if their messages differ only in the subject,
+in line numbers, or in how the assumption arises; the decision belongs to the worst of their groups. Messages that are
+whole sentences about their place, or quote its code, are not grouped. A package that is imported in one file and listed
+in another needs one decision, too: findings with the same `about` are one decision, with all their messages.
 """
 
 from __future__ import annotations
