@@ -26,7 +26,7 @@ from hipport.syntax.file_languages import source
 from hipport.syntax.make import Makefile
 from hipport.syntax.notebook import Notebook
 from hipport.syntax.packaging import CondaEnvironment, Requirements, SetupCfg
-from hipport.syntax.python import Python
+from hipport.syntax.python_script import Python
 from hipport.syntax.shell import Dockerfile, Markdown, Shell
 from hipport.syntax.toml import Toml
 from hipport.workspace.discovery import NotFound, discover, left_by_tools

@@ -25,7 +25,7 @@ from hipport.syntax.cmake_script import CMake
 from hipport.syntax.cpp import Cpp
 from hipport.syntax.make import Makefile
 from hipport.syntax.own_guards import MARK, asked
-from hipport.syntax.python import Python
+from hipport.syntax.python_script import Python
 from hipport.testing import Fixture, fixtures
 from hipport_passes import PASSES
 from hipport_passes.build_files.build_scripts.cmake_trees import Tree

@@ -63,7 +63,7 @@ FIELDS: dict[str, dict[str, set[str]]] = {
     "pitfalls.toml": {"entry": {"number", "title", "ends", "says", "passes", "fixtures", "look_alikes", "through"}},
     "pytorch_api.toml": {"names": {"gone", "becomes", "header", "without", "form"}, "reported": {"names", "why"}},
     "requirements.toml": {"family": _fields(Family), "index": _fields(Index), "image": _fields(Image)},
-    "unknown_names.toml": {"family": {"of", "names", "used", "alike", "headers", "instead"}},
+    "unknown_names.toml": {"family": {"of", "names", "used", "shared", "headers", "instead"}},
 }  # fmt: skip
 #: Entries that are tables and no rows: of more tables, or of names.
 OTHERS = {("headers.own.toml", "runtime"), ("namespaces.toml", "cub"), ("namespaces.toml", "libcupp")}
@@ -104,7 +104,7 @@ def test_a_misspelled_field_is_told_with_its_row_and_those_that_are_known() -> N
     table = {"family": [{"of": "x", "names": "cudaX* cudaY*", "used": "a", "insted": "b"}]}
     assert unknown("unknown_names.toml", table) == [
         "unknown_names.toml, [family], row cudaX*: unknown field `insted`; known are: "
-        "alike, headers, instead, names, of, used"
+        "headers, instead, names, of, shared, used"
     ]
 
 

@@ -28,7 +28,7 @@ from hipport.engine.pipeline import Pass
 from hipport.program.dividing import near
 from hipport.program.project import Project
 from hipport.syntax.build_names import NAMES
-from hipport.syntax.python import Misplaced, Python
+from hipport.syntax.python_script import Misplaced, Python
 from hipport_passes.python.devices.chooser import CALLED, Chooser
 from hipport_passes.python.devices.decisions import Decisions
 from hipport_passes.python.devices.files import forks, has_own_cuda, hides, imports_torch

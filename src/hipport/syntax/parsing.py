@@ -149,7 +149,7 @@ def parsed_tree(source: Lexed, before: Lexed, tree: tree_sitter.Tree | None) -> 
         assert step.before is not None
         step = step.before
     # Code outside the edits must be unchanged, because the parser is told only about the edits.
-    if not all(step.before is not None and step.before.reads_alike(step) for step in steps):
+    if not all(step.before is not None and step.before.reads_the_same(step) for step in steps):
         return parser.parse(text_to_parse(source))
     tree = tree.copy()
     for step in reversed(steps):

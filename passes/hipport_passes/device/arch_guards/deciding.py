@@ -309,10 +309,10 @@ class Guards:
         all_closed: list[_Place] = []
         users: dict[bytes, list[_Place]] | None = None
 
-        def close(place: _Place, used: bytes, by: tuple[Cpp, Span], alike: bool) -> None:
+        def close(place: _Place, used: bytes, by: tuple[Cpp, Span], same: bool) -> None:
             source, group = place
             opened[_condition(group)].remove(place)
-            self._decided[source.path, group[0].span.start] = self._closed(source, group, used, *by, alike)
+            self._decided[source.path, group[0].span.start] = self._closed(source, group, used, *by, same)
             waiting.append(place)
 
         while waiting and opened:
@@ -418,13 +418,13 @@ class Guards:
 
     @staticmethod
     def _closed(
-        source: Cpp, group: tuple[Conditional, ...], used: bytes, other: Cpp, where: Span, alike: bool = True
+        source: Cpp, group: tuple[Conditional, ...], used: bytes, other: Cpp, where: Span, same: bool = True
     ) -> _Decided:
         asked = _asked(source, group)
         assert asked is not None
         finding = decide(*asked)
         place = f"{other.path.as_posix()}:{other.line_read(where.start)}"
-        why = "is under the same condition" if alike else "has its only declaration"
+        why = "is under the same condition" if same else "has its only declaration"
         message = f"{finding.message}, here and at {place}, where {used.decode()} {why}"
         return _Decided(replace(finding, message=message))
 
