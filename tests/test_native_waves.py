@@ -221,7 +221,7 @@ __global__ void all(float *y, float *s) { y[threadIdx.x] = sum(y[threadIdx.x], s
 def test_a_second_version_that_a_merge_has_left_behind_is_reported(was: bytes, by_now: bytes) -> None:
     first = hipport.rewrite({"a.cu": _SHARED}).project.sources[0].text
     assert b"sum_of_wave" in first and was in first
-    assert not [each for each in hipport.rewrite({"a.cu": first}).reported if each.rule == "native_waves/parted"]
+    assert not [each for each in hipport.rewrite({"a.cu": first}).reported if each.rule == "native_waves/versions"]
     # Upstream's line is merged into the first version only.
     found = hipport.rewrite({"a.cu": first.replace(was, by_now, 1)})
-    assert [each.rule for each in found.reported if each.outcome is Outcome.REPORTED] == ["native_waves/parted"]
+    assert [each.rule for each in found.reported if each.outcome is Outcome.REPORTED] == ["native_waves/versions"]
