@@ -314,7 +314,7 @@ class Reach:
         given = frozenset(unit.parameters)
         seen: dict[int, tuple[Reached, ...]] = {}
         for mention in mentions:
-            skipped = any(not side.often and not side.left for side in mention.sides)
+            skipped = any(side.comes_back for side in mention.sides)
             # Conditions on the function's own variables mean nothing to a caller.
             conditions = frozenset(
                 side.condition
@@ -412,14 +412,20 @@ class Reach:
             else:
                 reached = self._by_call(unit, name, node, given)
             if reached:
+                sides = self._sides(unit, node, max(each.size for each in reached))
                 for variable, (opening, closing) in lambdas.items():
                     if opening <= start < closing:
+                        skipped = any(side.comes_back and opening <= side.statement[0] < closing for side in sides)
                         inside.setdefault(variable, {}).update(
-                            (each.place, each._replace(lanes=_from_outside(each.lanes, opening, closing)))
+                            (
+                                each.place,
+                                each._replace(
+                                    lanes=_from_outside(each.lanes, opening, closing), skipped=each.skipped or skipped
+                                ),
+                            )
                             for each in reached
                         )
-                most = max(each.size for each in reached)
-                yield Mention(node, self._sides(unit, node, most), reached)
+                yield Mention(node, sides, reached)
 
     def _by_call(self, unit: Function, name: bytes, node: Node, given: tuple[Node, ...]) -> tuple[Reached, ...]:
         """Return what a function reaches at a call, or mention, of a transitive caller of a collective."""

@@ -201,8 +201,7 @@ class _Search:
             skips = [
                 side
                 for side in mention.sides
-                if not side.often
-                and not side.left
+                if side.skips(loop)
                 and loop.start_byte < side.statement[0] < loop.end_byte
                 and may_change(function, side, loop, self.reach.kernels)
             ]

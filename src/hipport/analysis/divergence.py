@@ -23,7 +23,8 @@ class Side(NamedTuple):
     """A side of a statement at which lanes diverge: from `start` to `end`.
 
     `way`: which side. `often`: the statement decides how often, not whether. `left`: lanes that took the other side
-    have left the loop or the function. `meaning`: the condition, with variables replaced by their only definition.
+    have left the loop, the lambda or the function. `meaning`: the condition, with variables replaced by their only
+    definition. `returns`: where the lambda begins, or the body of the function, that they have left; -1 if none.
     """
 
     statement: tuple[int, int]
@@ -34,6 +35,20 @@ class Side(NamedTuple):
     often: bool
     left: bool
     meaning: bytes = b""
+    returns: int = -1
+
+    def ends(self, function: Function) -> bool:
+        """Whether lanes that took the other side have ended."""
+        return function.kernel and self.returns == function.body.start_byte
+
+    def skips(self, loop: Node) -> bool:
+        """Whether lanes that took the other side are still in the loop, and may come in another iteration."""
+        return not self.often and (not self.left or self.returns > loop.start_byte)
+
+    @property
+    def comes_back(self) -> bool:
+        """Whether lanes that took the other side are where the function, or the lambda, was called."""
+        return not self.often and (not self.left or self.returns >= 0)
 
 
 def sides_of(kernels: Kernels, function: Function, node: Node, size: int, shown: bool) -> Iterator[Side]:
@@ -74,7 +89,9 @@ def sides_of(kernels: Kernels, function: Function, node: Node, size: int, shown:
                 left = leaving.type not in ("continue_statement", "goto_statement")
                 end = block.end_byte if block is not None else statement.end_byte
                 way = None if condition.taken is None else condition.taken == comes
-                yield side_of(statement, way, text if way else b"!" + text, statement.end_byte, end, False, left)
+                side = side_of(statement, way, text if way else b"!" + text, statement.end_byte, end, False, left)
+                returns = function.left_by(leaving).start_byte if leaving.type == "return_statement" else -1
+                yield side._replace(returns=returns)
 
 
 def _in_macros(kernels: Kernels, function: Function, node: Node, size: int, shown: bool) -> Iterator[Side]:
@@ -139,8 +156,8 @@ def relation(function: Function, one: tuple[Side, ...], two: tuple[Side, ...]) -
             return "branch", side, other
     # Lanes that have left a kernel make no other calls.
     shared = frozenset(one).intersection(two)
-    own = [side for side in one if side not in shared and not (side.left and function.kernel)]
-    others = [side for side in two if side not in shared and not (side.left and function.kernel)]
+    own = [side for side in one if side not in shared and not side.ends(function)]
+    others = [side for side in two if side not in shared and not side.ends(function)]
     for side in own:
         for other in others:
             if exclude(side.condition, other.condition) or (

@@ -405,7 +405,7 @@ def _leaving(kernels: Kernels, function: Function, node: Node, size: int, what: 
             text = quoted(function.text(condition.expression))
             claim = f"the lanes that do not leave at {text} in line {where[1]} reach it together"
             reason = f"lanes that have left reach no {what} that could be mixed up with it"
-            if function.kernel and leaving.type == "return_statement":
+            if function.kernel and leaving.type == "return_statement" and function.left_by(leaving) == function.body:
                 reason = "nothing waits for lanes that have left the kernel"
             yield Ground(claim, Scope.GROUP, reason, *where)
 

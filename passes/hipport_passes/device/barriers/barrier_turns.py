@@ -12,7 +12,18 @@ from hipport.analysis import grounds
 from hipport.analysis.built_ins import varies
 from hipport.analysis.divergence import changes, loops_around, may_change, side_of
 from hipport.analysis.exclusive_conditions import squeezed
-from hipport.analysis.functions import LOOPS, Call, Condition, Function, contains, exclusive, nodes, operator_of
+from hipport.analysis.functions import (
+    LOOPS,
+    Call,
+    Condition,
+    Function,
+    contains,
+    declared_name,
+    declared_parameters,
+    exclusive,
+    nodes,
+    operator_of,
+)
 from hipport.analysis.kernels import Kernels
 from hipport.analysis.macros import conditional, loop_conditions
 from hipport.analysis.trip_counts import alike_in_turns, equal_trips
@@ -123,9 +134,11 @@ def _skips(
         if not _shrinks(function, condition, loop):
             yield from _divergence(function, kernels, condition, loop, widest)
     for leaving in function.exits_before(barrier.node):
-        if leaving.type not in ("continue_statement", "break_statement") or not contains(loop, leaving):
+        if not contains(loop, leaving) or leaving.type == "goto_statement":
             continue
-        goes_on = leaving.type == "continue_statement" or not _around(barrier, leaving, loop)
+        if leaving.type == "return_statement" and not contains(loop, function.left_by(leaving)):
+            continue  # A thread that leaves a lambda in the loop is still in the loop.
+        goes_on = leaving.type != "break_statement" or not _around(barrier, leaving, loop)
         if leaving.start_byte > barrier.node.start_byte and goes_on:
             continue  # A thread that jumps after the barrier has waited in this iteration.
         if leaving.type == "break_statement" and _of(leaving) == loop:
@@ -182,6 +195,10 @@ def _inside(
     function: Function, kernels: Kernels, waiting: Waiting, barrier: Call, loop: Node, widest: int
 ) -> Iterator[_Divergence]:
     """Yield the conditions with which some threads skip the barrier of a function that they call in each iteration."""
+    lambda_ = waiting.lambda_of(function, barrier)
+    if lambda_ is not None:
+        yield from _in_lambda(function, kernels, waiting, barrier, lambda_, loop, widest)
+        return
     for of in kernels.definitions(function.source, barrier.name):
         sites = waiting.sites(of) if not of.kernel and of is not function else ()
         for site in sites:
@@ -205,6 +222,31 @@ def _inside(
                     yield _Divergence(
                         of.text(condition.expression), condition.statement.id, "", (of, condition.expression)
                     )
+
+
+def _in_lambda(
+    function: Function, kernels: Kernels, waiting: Waiting, barrier: Call, lambda_: Node, loop: Node, widest: int
+) -> Iterator[_Divergence]:
+    """Yield the conditions with which some threads skip the barrier of a lambda that they call in each iteration."""
+    declarator = lambda_.child_by_field_name("declarator")
+    listed = declarator.child_by_field_name("parameters") if declarator is not None else None
+    code = function.source.code
+    parameters = [declared_name(each, code) for each in declared_parameters(listed, code)]
+    sites = [each for each in waiting.sites(function) if contains(lambda_, each.node)]
+    for site in sites:
+        leaving = [each for each in function.exits_before(site.node) if function.left_by(each) == lambda_]
+        leaving = [each for each in leaving if each.type == "return_statement"]
+        for place in (site.node, *leaving):
+            for condition in function.conditions(place, lambda_):
+                expression = condition.expression
+                if condition.loop or instead_of(site, sites, condition.statement):
+                    continue
+                if kernels.uniformity(function, expression) >= widest:
+                    continue
+                words = set(_WORD.findall(function.text(expression)))
+                given = [value for name, value in zip(parameters, barrier.arguments, strict=False) if name in words]
+                if any(changes(function, each, loop, kernels) for each in (expression, *given)):
+                    yield _Divergence(function.text(expression), condition.statement.id, "", (function, expression))
 
 
 def _in_macro(

@@ -160,6 +160,15 @@ class Waiting:
             self._sites[function] = tuple(sorted(unique.values(), key=lambda each: each.node.start_byte))
         return self._sites[function]
 
+    def lambda_of(self, function: Function, call: Call) -> Node | None:
+        """Return the lambda in a variable that a call calls, if threads wait in it."""
+        variable = function.locals.named(call.name, call.node.start_byte) if call.name else None
+        values = (
+            [value for each in function.locals.given.get(variable, ()) for value in each.values] if variable else []
+        )
+        found = [each for each in values if each.type == "lambda_expression"]
+        return found[0] if len(found) == 1 and call.name in self.lambdas(function) else None
+
     def lambdas(self, function: Function) -> Iterator[bytes]:
         """Yield the variables of a function that are lambdas in which threads wait."""
         if not function.mentions(_LAMBDA):
