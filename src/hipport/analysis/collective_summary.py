@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 from hipport.analysis import build_defaults
 from hipport.analysis.divergence import Side, sides_of
-from hipport.analysis.exclusive_conditions import WORD, conditions_of, squeezed, with_arguments
+from hipport.analysis.exclusive_conditions import MORE, WORD, conditions_of, squeezed, with_arguments
 from hipport.analysis.functions import Function, arguments, called_name, nodes
 from hipport.analysis.implicit_calls import makes_object, operator_uses
 from hipport.analysis.indirect_calls import CALLED, Indirect, indirect_calls, pointed, targets, virtual, virtual_calls
@@ -43,8 +43,6 @@ _MEMBER = re.compile(rb"(?:\b(\w+)\s*\)?\s*(?:\.|->)|::)\s*\Z")
 _LAMBDAS = frozenset(("lambda_expression",))
 # The limit of conditions for a chain of calls; those of the functions called last take precedence.
 _MOST_CONDITIONS = 16
-#: Stands for conditions beyond the limit: any other condition may exclude one of them.
-MORE = b"\0"
 # A collective is followed through this many functions up to their callers; each function would pass on everything that
 # the functions below it reach. In programs that people write, calls are ten or twenty deep.
 _FARTHEST = 32

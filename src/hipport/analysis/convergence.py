@@ -32,7 +32,6 @@ from typing import TYPE_CHECKING
 
 from hipport.analysis.collective_summary import (
     CHOICE,
-    MORE,
     CallPlace,
     Cause,
     Collectives,
@@ -43,9 +42,10 @@ from hipport.analysis.collective_summary import (
     Reached,
 )
 from hipport.analysis.divergence import Side, loops_around, may_change, relation, side_of
-from hipport.analysis.exclusive_conditions import WORD, compared, exclude
+from hipport.analysis.exclusive_conditions import MORE, WORD, compared, exclude
 from hipport.analysis.functions import Function, function_at
 from hipport.analysis.kernels import Kernels
+from hipport.analysis.macro_exits import exits_by_macros
 from hipport.analysis.transitive_callers import Text
 from hipport.program.project import Component, Project
 from hipport.syntax.cpp import Cpp
@@ -217,8 +217,16 @@ class _Search:
         if any(side.often and side.statement == (loop.start_byte, loop.end_byte) for side in mention.sides):
             return True
         size = max(each.size for each in mention.reached)
+        kernels, shown = self.reach.kernels, self.reach.shown
+        if any(
+            each.kind == "break_statement"
+            and loop.start_byte <= each.node.start_byte < loop.end_byte
+            and each.differs(kernels, function, size, shown=shown)
+            for each in exits_by_macros(kernels, function, mention.node)
+        ):
+            return True
         return any(
-            self.reach.kernels.may_differ(function, condition.expression, size, shown=self.reach.shown)
+            kernels.may_differ(function, condition.expression, size, shown=shown)
             for leaving in function.exits_before(mention.node)
             if leaving.type == "break_statement" and loop.start_byte <= leaving.start_byte < loop.end_byte
             for condition in function.conditions(leaving, loop)

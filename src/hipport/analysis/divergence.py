@@ -7,15 +7,19 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
+from hipport.analysis.built_ins import varies
 from hipport.analysis.exclusive_conditions import WORD, exclude, squeezed, with_arguments
 from hipport.analysis.functions import LOOPS, Function, Variable, arguments, comes_by_label, contains
 from hipport.analysis.kernels import Kernels
+from hipport.analysis.macro_exits import conditions_around, exits_by_macros
 from hipport.analysis.macros import Macro, choices, loop_counters
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
 _IF = re.compile(rb"\bif\b")
+# In a macro's condition: a load, a call, an assignment, or a condition that is not known.
+_CHANGES = re.compile(rb"[\[*({\0]|->|\+\+|--|(?<![=!<>])=(?!=)")
 _PARTS = frozenset(("if_statement", "conditional_expression", "switch_statement"))
 
 
@@ -73,6 +77,7 @@ def sides_of(kernels: Kernels, function: Function, node: Node, size: int, shown:
         yield side._replace(meaning=meaning(function, text, statement))
     yield from _in_macros(kernels, function, node, size, shown)
     yield from _under_macros(kernels, function, node, size, shown)
+    yield from _left_by_macros(kernels, function, node, size, shown)
     for leaving in function.exits_before(node):
         if leaving.start_byte > node.start_byte:
             continue
@@ -131,6 +136,29 @@ def _under_macros(kernels: Kernels, function: Function, node: Node, size: int, s
         text = source.code[given[0].start : given[0].end]
         if kernels.uniformity_of_text(function, text, outer, shown=shown) < size:
             yield side_of(outer, True, squeezed(text), outer.start_byte, outer.end_byte, False, False)
+
+
+def _left_by_macros(kernels: Kernels, function: Function, node: Node, size: int, shown: bool) -> Iterator[Side]:
+    """Yield the sides of lanes that a macro before `node` does not let leave: `RETURN_IF(x)`."""
+    for leaving in exits_by_macros(kernels, function, node):
+        if leaving.node.start_byte > node.start_byte:
+            continue
+        returns = function.left_by(leaving.node).start_byte if leaving.kind == "return_statement" else -1
+        texts = [leaving.text] if leaving.differs(kernels, function, size, shown=shown) else []
+        outermost = leaving.node
+        for condition in conditions_around(function, leaving, node):
+            outermost = condition.statement
+            if kernels.may_differ(function, condition.expression, size, shown=shown):
+                text = squeezed(function.text(condition.expression))
+                texts.append(text if condition.taken is False else b"!" + text)
+        block = outermost.parent
+        while block is not None and block.type != "compound_statement":
+            block = block.parent
+        end = block.end_byte if block is not None else outermost.end_byte
+        for text in texts:
+            left = leaving.kind != "continue_statement"
+            side = side_of(leaving.node, True, text, outermost.end_byte, end, False, left)
+            yield side._replace(returns=returns)
 
 
 def _chosen(macros: Iterable[Macro], position: int, given: tuple[bytes, ...]) -> Iterator[tuple[bool, bytes]]:
@@ -192,7 +220,22 @@ def may_change(function: Function, side: Side, loop: Node, kernels: Kernels) -> 
     expression = statement.child_by_field_name("condition") if statement is not None else None
     if expression is None and statement is not None:
         expression = statement.child_by_field_name("left")
-    return expression is None or changes(function, expression, loop, kernels)
+    if expression is None:
+        return text_changes(function, side.condition, loop, kernels)
+    return changes(function, expression, loop, kernels)
+
+
+def text_changes(function: Function, text: bytes, loop: Node, kernels: Kernels) -> bool:
+    """Whether a condition of a macro that is used in the loop may have another value in another iteration."""
+    if not text or _CHANGES.search(text):
+        return True
+    for word in WORD.findall(text):
+        variable = function.locals.named(word, loop.end_byte - 1)
+        if variable is not None and _assigned_in(function, variable, loop):
+            return True
+        if variable is None and not varies(word) and kernels.named_constant(function.source, word) is None:
+            return True  # such as a variable that is declared in the loop, or another macro
+    return False
 
 
 def changes(function: Function, expression: Node, loop: Node, kernels: Kernels) -> bool:

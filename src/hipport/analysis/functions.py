@@ -297,19 +297,24 @@ class Function(Facts):
         return may_be and (len(self._exits) >= _DEEPEST or depth(self.body) > _DEEPEST)
 
     @cached_property
-    def _left_by(self) -> dict[int, tuple[Node, Node | None]]:
+    def _left_by(self) -> dict[tuple[int, bool], tuple[Node, Node | None]]:
         """A cache of the lambdas around exits, or else the body, and of the loops there."""
         return {}
 
+    def exits(self) -> Iterator[tuple[Node, Node | None]]:
+        """Yield all exits, and the loops (or, for a `break`, `switch`) around them."""
+        yield from ((each, self._left(each, each.type)[1]) for each in self._exits)
+
     def left_by(self, exit_: Node) -> Node:
         """Return what a `return` at this place leaves: the lambda around it, or the body of the function."""
-        return self._left(exit_, "return_statement")[0]
+        return self._left(exit_, exit_.type)[0]
 
     def _left(self, exit_: Node, kind: str) -> tuple[Node, Node | None]:
-        if exit_.id not in self._left_by:
+        key = exit_.id, kind == "break_statement"
+        if key not in self._left_by:
             lambda_ = next((each for each in self.around(exit_) if each.type == "lambda_expression"), self.body)
-            self._left_by[exit_.id] = lambda_, _loop_of(exit_, lambda_, kind)
-        return self._left_by[exit_.id]
+            self._left_by[key] = lambda_, _loop_of(exit_, lambda_, kind)
+        return self._left_by[key]
 
     @cached_property
     def locals(self) -> Locals:

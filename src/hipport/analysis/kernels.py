@@ -47,6 +47,7 @@ from hipport.analysis.outer_names import given_by_builds
 from hipport.analysis.prototypes import prototypes
 from hipport.analysis.transitive_callers import transitive_callers
 from hipport.analysis.uniform_values import BLOCK, VARYING, WARP, Affine, Numbering, Value
+from hipport.analysis.unseen_macros import WRITTEN_AS_MACRO, declares_other
 from hipport.core.edits import Span
 from hipport.core.facts import Facts
 from hipport.program.project import Component, Project
@@ -124,6 +125,7 @@ class _Known:
         self.one_warp: dict[tuple[Function, int], bool] = {}
         self.unclear: dict[Function, bool] = {}
         self.in_one_row: dict[Function, Node] = {}
+        self.macro_like: dict[bytes, bool] = {}
         self.reaching: dict[re.Pattern[bytes], tuple[frozenset[bytes], AbstractSet[object]]] = {}
 
 
@@ -541,6 +543,16 @@ class Kernels(Facts):
         if known.macros is None:
             known.macros = {name: macros for name, macros in found.items() if name not in given}
         return known.macros
+
+    def may_be_macro(self, source: Cpp, name: bytes) -> bool:
+        """Whether a name may be that of a macro which is not seen, and by which a thread may leave a function."""
+        if not WRITTEN_AS_MACRO.fullmatch(name) or name in self._project.component(source).fact(defined):
+            return False
+        known = self._known(source).macro_like
+        if name not in known:
+            declared = self.definitions(source, name) or self.of_component(source, prototypes).get(name)
+            known[name] = not declared and not any(declares_other(each, name) for each in self.files(source))
+        return known[name]
 
     def loop_macros(self, source: Cpp) -> frozenset[bytes]:
         """Return the macros among them that begin a loop."""

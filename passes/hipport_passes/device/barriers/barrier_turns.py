@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from hipport.analysis import grounds
 from hipport.analysis.built_ins import varies
-from hipport.analysis.divergence import changes, loops_around, may_change, side_of
+from hipport.analysis.divergence import changes, loops_around, may_change, side_of, text_changes
 from hipport.analysis.exclusive_conditions import squeezed
 from hipport.analysis.functions import (
     LOOPS,
@@ -25,6 +25,7 @@ from hipport.analysis.functions import (
     operator_of,
 )
 from hipport.analysis.kernels import Kernels
+from hipport.analysis.macro_exits import MacroExit, exits_by_macros
 from hipport.analysis.macros import conditional, loop_conditions
 from hipport.analysis.trip_counts import alike_in_turns, equal_trips
 from hipport.analysis.uniform_values import WARP
@@ -149,6 +150,36 @@ def _skips(
                 continue
             if not any(contains(statement, each.node) for each in barriers):
                 yield from _divergence(function, kernels, condition, loop, widest)
+    yield from _skips_by_macros(function, kernels, barrier, loop, widest)
+
+
+def _skips_by_macros(
+    function: Function, kernels: Kernels, barrier: Call, loop: Node, widest: int
+) -> Iterator[_Divergence]:
+    """Yield the conditions with which some threads skip a barrier in an iteration by a macro."""
+    for by_macro in exits_by_macros(kernels, function, barrier.node):
+        use, kind = by_macro.node, by_macro.kind
+        if not contains(loop, use) or (kind == "return_statement" and not contains(loop, function.left_by(use))):
+            continue
+        own = kind == "break_statement" and _of(use) == loop
+        goes_on = kind != "break_statement" or not _around(barrier, use, loop)
+        if not own and not (use.start_byte > barrier.node.start_byte and goes_on):
+            yield from _by_macro(function, kernels, by_macro, loop, widest)
+
+
+def _by_macro(
+    function: Function, kernels: Kernels, by_macro: MacroExit, loop: Node, widest: int
+) -> Iterator[_Divergence]:
+    """Yield the conditions with which some threads leave by a macro."""
+    use = by_macro.node
+    if text_changes(function, by_macro.text, loop, kernels) and by_macro.differs(kernels, function, widest):
+        unless = ""
+        if by_macro.asked is None:
+            unless = f"if {by_macro.name.decode()}, a macro that hipport does not see, lets some of them leave, "
+        yield _Divergence(function.text(use), use.id, unless)
+    for condition in function.conditions(use, loop):
+        if condition.statement != loop:
+            yield from _divergence(function, kernels, condition, loop, widest)
 
 
 def _leaves(function: Function, kernels: Kernels, barrier: Call, loop: Node, widest: int) -> Iterator[_Divergence]:
@@ -162,6 +193,9 @@ def _leaves(function: Function, kernels: Kernels, barrier: Call, loop: Node, wid
             for condition in function.conditions(leaving, loop):
                 if condition.statement != loop and not contains(condition.statement, barrier.node):
                     yield from _divergence(function, kernels, condition, loop, widest)
+    for by_macro in exits_by_macros(kernels, function, barrier.node):
+        if by_macro.kind == "break_statement" and _of(by_macro.node) == loop:
+            yield from _by_macro(function, kernels, by_macro, loop, widest)
 
 
 def _divergence(
