@@ -198,8 +198,9 @@ class LoweredDeclarations(LoweredExpressions):
                     self._emit("store", (rest, self._emit("constant", (), node, number=0)), node)
             self._fill(address, listed, node, type_name, piece.array)
         elif not piece.pointer and not self._is_object(type_name) and not self.context.is_plain(type_name):
-            self._given(listed)
-            self._emit("store", (address, self._unknown(node, f"hipport does not see {type_name}")), node)
+            registers, kinds = self._given(listed)
+            made = self._emit("unknown", registers, node, name=f"hipport does not see {type_name}", type=kinds)
+            self._emit("store", (address, made), node)
         elif len(listed) == 1 and (piece.pointer or not self._is_object(type_name)):
             self._emit("store", (address, self._converted(self.value(listed[0]), type_name, piece, node)), node)
         else:
