@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from hipport import Certainty, rewrite
@@ -34,6 +36,77 @@ COME_BACK = {
         f"{_LOOP} f(out, i + x, v); }}",
     ),
     "a statement in an expression": ("", f"{_LOOP} ({{ if (out[i + x] < 0) continue; }}); ! }}"),
+}
+_OF_A_RANGE = (
+    "struct R { int n; struct It { int i; __device__ int operator*() const { @ return i; } "
+    "__device__ void operator++() { ++i; } __device__ bool operator!=(It o) const { return i != o.i; } }; "
+    "__device__ It begin() const { # return {0}; } __device__ It end() const { return {n}; } };"
+)
+#: What stands for a call of a shuffle, and what is declared for it.
+BY_OPERATORS = {
+    "an arrow": (
+        "struct I { int w; }; struct A { I i; __device__ I *operator->() { i.w = !; return &i; } };",
+        "A a{{v}}; if (x & 1) v = a->w; else v = a->w + 1;",
+    ),
+    "a literal": (
+        '__device__ int operator""_s(unsigned long long x) { return !; }',
+        "if (x & 1) v = 3_s; else v = 4_s;",
+    ),
+    "a comma": (
+        "struct A { int v; __device__ int operator,(A o) { return !; } };",
+        "A a{v}, b{n}; if (x & 1) v = (a, b); else v = (b, a);",
+    ),
+    "an element of a range": (
+        _OF_A_RANGE.replace("@", "return !;").replace("#", ""),
+        "R r{n}; if (x & 1) for (int q : r) v += q; else for (int q : r) v -= q;",
+    ),
+    "the begin of a range": (
+        _OF_A_RANGE.replace("#", "int n = !;").replace("@", ""),
+        "R r{n}; if (x & 1) for (int q : r) v += q; else for (int q : r) v -= q;",
+    ),
+}
+#: Lanes come in different iterations, where no statement around the call is a loop.
+OTHER_LOOPS = {
+    "a goto": ("", "int i = 0; again: if (out[x + i] < 0) goto skip; ! skip: if (++i < n) goto again;"),
+    "a switch that enters a loop": (
+        "",
+        "int c = n; switch (x & 3) { do { case 0: ! case 1: v += 1; case 2: v += 2; } while (--c > 0); }",
+    ),
+    "recursion": (
+        "__device__ void f(int *o, int i, int n, int &v) "
+        "{ if (i >= n) return; if (o[i] > 0) { ! } f(o, i + 1, n, v); }",
+        "f(out + x, 0, n, v);",
+    ),
+    "recursion of two functions": (
+        "__device__ void g(int *o, int i, int n, int &v);\n"
+        "__device__ void f(int *o, int i, int n, int &v) { if (i >= n) return; if (o[i] > 0) { ! } g(o, i, n, v); }\n"
+        "__device__ void g(int *o, int i, int n, int &v) { f(o, i + 1, n, v); }",
+        "f(out + x, 0, n, v);",
+    ),
+    "a lambda that calls itself": (
+        "",
+        "auto f = [&](auto self, int i) -> void { if (i >= n) return; if (out[i + x] > 0) { ! } self(self, i + 1); }; "
+        "f(f, 0);",
+    ),
+    "a loop in a macro": (
+        f"#define ALL() {_LOOP} if (out[i + x] > 0) continue; ! }}",
+        "ALL()",
+    ),
+    "a loop by a macro": (
+        "#define EACH(i, n) for (int i = 0; i < (n); ++i)",
+        "EACH(i, n) { if (out[i + x] > 0) continue; ! }",
+    ),
+    "a break in a loop of one iteration": ("", f"{_LOOP} do {{ if (out[i + x] > 0) break; ! }} while (0); }}"),
+    "a break in a switch": ("", f"{_LOOP} switch (n) {{ default: if (out[i + x] > 0) break; ! }} }}"),
+    "an inner loop": ("", f"{_LOOP} for (bool q = out[i + x] > 0; q; q = false) {{ ! }} }}"),
+    "a lambda that another function calls": (
+        "template <class F> __device__ void each(int *o, int n, F f) { for (int i = 0; i < n; ++i) f(o[i]); }",
+        "each(out + x, n, [&](int q) { if (q > 0) return; ! });",
+    ),
+    "a branch of such a lambda": (
+        "template <class F> __device__ void each(int *o, int n, F f) { for (int i = 0; i < n; ++i) f(o[i]); }",
+        "auto f = [&](int q) { if (q > 0) { ! } }; each(out + x, n, f);",
+    ),
 }
 for _seen in (True, False):
     _before = "#define SKIP_IF(c) if (c) continue\n#define RETURN_IF(c) {{ if (c) {{ return; }} }}" if _seen else ""
@@ -88,12 +161,20 @@ TOGETHER = {
     ),
     "a macro that checks": ("", f"{_LOOP} CUDA_KERNEL_ASSERT(out[i + x] < 0); ! }}"),
     "a lane that leaves in each iteration": ("#define SKIP_IF(c) if (c) continue", f"{_LOOP} SKIP_IF(x < 7); ! }}"),
+    "all lanes of an inner loop": ("", f"{_LOOP} for (int j = i; j < n; ++j) {{ ! }} }}"),
+    "threads of an inner loop in step": ("", f"{_LOOP} for (int j = x; j < n + x; ++j) {{ ! }} }}"),
+    "all lanes by a goto": ("", "int i = 0; again: ! if (++i < n) goto again;"),
+    "all lanes of a recursion": (
+        "__device__ void f(int i, int n, int &v) { if (i >= n) return; ! f(i + 1, n, v); }",
+        "f(0, n, v);",
+    ),
+    "a break of all lanes": ("", f"{_LOOP} do {{ if (i == 3) break; ! }} while (0); }}"),
     "all lanes go on": ("", f"auto f = [&] {{ {_LOOP} if (i == 3) continue; ! }} }}; f();"),
 }
 
 
 def _found(of: tuple[str, str], call: str, rule: str) -> set[Certainty]:
-    before, body = (each.replace("!", call) for each in of)
+    before, body = (re.sub("!(?!=)", call, each) for each in of)
     done = rewrite({"a.cu": f"{before}\n{_KERNEL.replace('@', body)}".encode()}, jobs=1)
     return {each.certainty for each in done.reported if each.rule.startswith(rule)}
 
@@ -102,6 +183,19 @@ def _found(of: tuple[str, str], call: str, rule: str) -> set[Certainty]:
 def test_lanes_that_come_back_in_another_iteration_are_seen(name: str) -> None:
     assert _found(COME_BACK[name], _SHUFFLE, "warp_intrinsics") == {Certainty.REVIEW}
     assert _found(COME_BACK[name], _BARRIER, "barriers/turns") == {Certainty.MANUAL}
+
+
+@pytest.mark.parametrize("name", BY_OPERATORS)
+def test_calls_that_are_not_written_as_calls_are_seen(name: str) -> None:
+    assert _found(BY_OPERATORS[name], "__shfl_sync(~0u, 3, 0)", "warp_intrinsics") == {Certainty.REVIEW}
+    before, body = BY_OPERATORS[name]
+    uniform = before, body.replace("x & 1", "n & 1")
+    assert _found(uniform, "__shfl_sync(~0u, 3, 0)", "warp_intrinsics") == {Certainty.SAFE}
+
+
+@pytest.mark.parametrize("name", OTHER_LOOPS)
+def test_lanes_that_come_again_are_seen(name: str) -> None:
+    assert _found(OTHER_LOOPS[name], _SHUFFLE, "warp_intrinsics") == {Certainty.REVIEW}
 
 
 @pytest.mark.parametrize("name", ELSEWHERE)

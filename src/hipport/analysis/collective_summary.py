@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 _LOOP = re.compile(rb"\b(?:for|while|do)\b")
 CHOICE = re.compile(rb"\belse\b|\?")
 _SKIPS = re.compile(rb"\b(?:if|for|while|switch)\s*\(|&&|\|\||\?")
+_LEAVES = re.compile(rb"\b(?:return|continue|break|goto)\b")
 _ALL_LANES = 0xFFFFFFFF
 _CALL = re.compile(rb"\s*(?:<[^;{}]*>\s*)?\(")
 _LAMBDA = re.compile(rb"\b([A-Za-z_]\w*)\s*=\s*\[")
@@ -225,11 +226,11 @@ class Reach:
         #: Collectives in lambdas that are passed to functions, by the number of the lambda's parameters.
         self.handed: dict[int, list[Reached]] = {}
         for function in functions:
-            for count, start, name in self._find_handed(function):
+            for count, start, name, skipped in self._find_handed(function):
                 node = function.body.descendant_for_byte_range(start, start + len(name))
                 given = _arguments_of(node) if node is not None else ()
                 lanes = self._by_pointer(
-                    Reached(CallPlace(function.source.path, start), name, LaneNaming(), False, WARP)
+                    Reached(CallPlace(function.source.path, start), name, LaneNaming(), skipped, WARP)
                 )
                 mask = collectives.naming(name, given)
                 named = self._named(function, mask) if mask is not None else LaneNaming()
@@ -287,7 +288,9 @@ class Reach:
         )
         if function.tangled:
             self.too_far(each for mention in found for each in mention.reached)
-        elif found and self.kernels.unclear(function) and (len(found) > 1 or function.mentions(_LOOP)):
+        elif found and (
+            function.enters_inside or (self.kernels.unclear(function) and (len(found) > 1 or function.mentions(_LOOP)))
+        ):
             self.too_far((each for mention in found for each in mention.reached), "unclear")
         return found
 
@@ -312,7 +315,7 @@ class Reach:
         given = frozenset(unit.parameters)
         seen: dict[int, tuple[Reached, ...]] = {}
         for mention in mentions:
-            skipped = any(side.comes_back for side in mention.sides)
+            skipped = any(not side.ends(unit) for side in mention.sides)
             # Conditions on the function's own variables mean nothing to a caller.
             conditions = frozenset(
                 side.condition
@@ -413,7 +416,7 @@ class Reach:
                 sides = self._sides(unit, node, max(each.size for each in reached))
                 for variable, (opening, closing) in lambdas.items():
                     if opening <= start < closing:
-                        skipped = any(side.comes_back and opening <= side.statement[0] < closing for side in sides)
+                        skipped = any(opening <= side.statement[0] < closing for side in sides)
                         inside.setdefault(variable, {}).update(
                             (
                                 each.place,
@@ -514,7 +517,8 @@ class Reach:
             if self.collectives.names.fullmatch(name) and self.collectives.group is None:
                 given = _arguments_of(node)
                 lanes = _from_outside(self._named(unit, self.collectives.naming(name, given)), start, end)
-                found.append(Reached(CallPlace(unit.source.path, at), name, lanes, False, WARP))
+                skipped = any(start <= side.statement[0] < end for side in self._sides(unit, node, WARP))
+                found.append(Reached(CallPlace(unit.source.path, at), name, lanes, skipped, WARP))
             else:
                 found += [
                     self._by_pointer(each) for of in self.transitive_callers.get(name, ()) for each in self.reached(of)
@@ -560,8 +564,11 @@ class Reach:
             self._taken[key] = () if unit.tangled else tuple(sides_of(self.kernels, unit, node, size, self.shown))
         return self._taken[key]
 
-    def _find_handed(self, unit: Function) -> Iterator[tuple[int, int, bytes]]:
-        """Yield the collectives in lambdas that `unit` passes to a function: parameters of the lambda, place, name."""
+    def _find_handed(self, unit: Function) -> Iterator[tuple[int, int, bytes, bool]]:
+        """Yield the collectives in lambdas that `unit` passes to a function.
+
+        The parameters of the lambda, the place, the name, and whether some lanes that call the lambda may not reach it.
+        """
         words = [(start, name) for start, name in self._words_of(unit) if self.collectives.names.fullmatch(name)]
         if not words or b"[" not in unit.source.code[slice(*extent(unit))]:
             return
@@ -579,7 +586,11 @@ class Reach:
             declarator = node.child_by_field_name("declarator")
             given = declarator.child_by_field_name("parameters") if declarator is not None else None
             count = len(given.named_children) if given is not None else 0
-            yield from ((count, start, collective) for start, collective in inside)
+            for start, collective in inside:
+                at = unit.body.descendant_for_byte_range(start, start + len(collective))
+                sides = self._sides(unit, at, WARP) if at is not None else ()
+                skipped = any(node.start_byte <= side.statement[0] < node.end_byte for side in sides)
+                yield count, start, collective, skipped
 
     def _from_pointer(self, function: Function) -> dict[CallPlace, Reached]:
         """What functions reach that are called by pointer, as an object or as an operator, by place."""
@@ -618,9 +629,11 @@ class Reach:
                 parameter = macro.parameters.index(words[0]) if words and words[0] in macro.parameters else -1
                 inside = any(self.collectives.lanes.fullmatch(word) for word in words)
                 under = frozenset(conditions_of(macro, start))
+                # Lanes may leave a loop that is around the macro's use.
+                skipped = _LEAVES.search(code, macro.start, start) is not None
                 yield (
                     Reached(
-                        CallPlace(macro.source.path, start), name, LaneNaming(inside, parameter), False, WARP, under
+                        CallPlace(macro.source.path, start), name, LaneNaming(inside, parameter), skipped, WARP, under
                     ),
                 )
             else:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from hipport.analysis.built_ins import varies
 from hipport.analysis.exclusive_conditions import WORD, exclude, squeezed, with_arguments
-from hipport.analysis.functions import LOOPS, Function, Variable, arguments, comes_by_label, contains
+from hipport.analysis.functions import LOOPS, Function, Variable, arguments, comes_by_label, contains, nodes
 from hipport.analysis.kernels import Kernels
 from hipport.analysis.macro_exits import conditions_around, exits_by_macros
 from hipport.analysis.macros import Macro, choices, loop_counters
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 _IF = re.compile(rb"\bif\b")
 # In a macro's condition: a load, a call, an assignment, or a condition that is not known.
 _CHANGES = re.compile(rb"[\[*({\0]|->|\+\+|--|(?<![=!<>])=(?!=)")
+_CALLS = frozenset(("call_expression",))
 _PARTS = frozenset(("if_statement", "conditional_expression", "switch_statement"))
 
 
@@ -27,8 +28,8 @@ class Side(NamedTuple):
     """A side of a statement at which lanes diverge: from `start` to `end`.
 
     `way`: which side. `often`: the statement decides how often, not whether. `left`: lanes that took the other side
-    have left the loop, the lambda or the function. `meaning`: the condition, with variables replaced by their only
-    definition. `returns`: where the lambda begins, or the body of the function, that they have left; -1 if none.
+    have left the loop, the lambda or the function, which begins at `leaves`. `meaning`: the condition, with variables
+    replaced by their only definition.
     """
 
     statement: tuple[int, int]
@@ -39,20 +40,17 @@ class Side(NamedTuple):
     often: bool
     left: bool
     meaning: bytes = b""
-    returns: int = -1
+    leaves: int = -1
 
     def ends(self, function: Function) -> bool:
         """Whether lanes that took the other side have ended."""
-        return function.kernel and self.returns == function.body.start_byte
+        return function.kernel and self.left and self.leaves == function.body.start_byte
 
     def skips(self, loop: Node) -> bool:
         """Whether lanes that took the other side are still in the loop, and may come in another iteration."""
-        return not self.often and (not self.left or self.returns > loop.start_byte)
-
-    @property
-    def comes_back(self) -> bool:
-        """Whether lanes that took the other side are where the function, or the lambda, was called."""
-        return not self.often and (not self.left or self.returns >= 0)
+        if self.often:
+            return self.statement[0] > loop.start_byte
+        return not self.left or self.leaves > loop.start_byte
 
 
 def sides_of(kernels: Kernels, function: Function, node: Node, size: int, shown: bool) -> Iterator[Side]:
@@ -95,8 +93,7 @@ def sides_of(kernels: Kernels, function: Function, node: Node, size: int, shown:
                 end = block.end_byte if block is not None else statement.end_byte
                 way = None if condition.taken is None else condition.taken == comes
                 side = side_of(statement, way, text if way else b"!" + text, statement.end_byte, end, False, left)
-                returns = function.left_by(leaving).start_byte if leaving.type == "return_statement" else -1
-                yield side._replace(returns=returns)
+                yield side._replace(leaves=function.left_by(leaving, leaving.type).start_byte)
 
 
 def _in_macros(kernels: Kernels, function: Function, node: Node, size: int, shown: bool) -> Iterator[Side]:
@@ -143,7 +140,6 @@ def _left_by_macros(kernels: Kernels, function: Function, node: Node, size: int,
     for leaving in exits_by_macros(kernels, function, node):
         if leaving.node.start_byte > node.start_byte:
             continue
-        returns = function.left_by(leaving.node).start_byte if leaving.kind == "return_statement" else -1
         texts = [leaving.text] if leaving.differs(kernels, function, size, shown=shown) else []
         outermost = leaving.node
         for condition in conditions_around(function, leaving, node):
@@ -158,7 +154,7 @@ def _left_by_macros(kernels: Kernels, function: Function, node: Node, size: int,
         for text in texts:
             left = leaving.kind != "continue_statement"
             side = side_of(leaving.node, True, text, outermost.end_byte, end, False, left)
-            yield side._replace(returns=returns)
+            yield side._replace(leaves=function.left_by(leaving.node, leaving.kind).start_byte)
 
 
 def _chosen(macros: Iterable[Macro], position: int, given: tuple[bytes, ...]) -> Iterator[tuple[bool, bytes]]:
@@ -290,8 +286,14 @@ def side_of(statement: Node, way: object, condition: bytes, start: int, end: int
 
 
 def loops_around(function: Function, node: Node, kernels: Kernels) -> Iterator[Node]:
-    """Yield the loops around a place, the innermost first, including those that macros begin, or may begin."""
+    """Yield the loops around a place, the innermost first, including those that macros begin, or may begin.
+
+    Of a loop by `goto`, the block around it; and a lambda that calls itself.
+    """
+    yield from _by_labels(function, node)
     for outer in function.around(node)[:-1]:
+        if outer.type == "lambda_expression" and calls_itself(function, outer):
+            yield outer
         if outer.type == "function_definition":
             # `LOOP(i, n) { … }` is parsed as a function.
             declarator = outer.child_by_field_name("declarator")
@@ -304,6 +306,27 @@ def loops_around(function: Function, node: Node, kernels: Kernels) -> Iterator[N
             # `do … while (0)` is not a loop.
             if condition is None or function.text(condition).strip(b"() \t\r\n") not in (b"0", b"false"):
                 yield outer
+
+
+def _by_labels(function: Function, node: Node) -> Iterator[Node]:
+    """Yield the blocks around a `goto` and its label with a place between them, to which threads may come again."""
+    for exit_ in function.exits() if function.labels else ():
+        if exit_.type != "goto_statement" or exit_.end_byte < node.end_byte or not exit_.named_children:
+            continue
+        label = function.labels.get(function.text(exit_.named_children[0]))
+        if label is not None and label.start_byte <= node.start_byte:
+            yield next((each for each in function.around(exit_) if contains(each, label)), function.body)
+
+
+def calls_itself(function: Function, lambda_: Node) -> bool:
+    """Whether a lambda calls one of its parameters with that parameter: `self(self, i + 1)`."""
+    for call in nodes(lambda_, _CALLS):
+        called = call.child_by_field_name("function")
+        if called is not None and called.type == "identifier":
+            name = function.text(called)
+            if any(each.type == "identifier" and function.text(each) == name for each in arguments(call)):
+                return True
+    return False
 
 
 def _child_with(outer: Node, inner: Node) -> Node:

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import islice, pairwise
+from itertools import islice, pairwise, takewhile
 from typing import TYPE_CHECKING, NamedTuple
 
 from hipport.core.facts import Facts
@@ -42,7 +42,10 @@ _AROUND_FUNCTIONS = frozenset(
 #: The loops of the syntax tree.
 LOOPS = frozenset(("for_statement", "while_statement", "do_statement", "for_range_loop"))
 _EXITS = frozenset(("return_statement", "break_statement", "continue_statement", "goto_statement"))
+_OF_LOOPS = frozenset(("break_statement", "continue_statement"))
 _EXIT = re.compile(rb"\b(?:return|break|continue|goto)\b")
+_CASE = re.compile(rb"\bcase\b")
+_CASES = frozenset(("case_statement",))
 _GOTO = re.compile(rb"\bgoto\b")
 _LABELED = frozenset(("labeled_statement",))
 # Precedes a parenthesis or `<` without being a call.
@@ -297,23 +300,44 @@ class Function(Facts):
         return may_be and (len(self._exits) >= _DEEPEST or depth(self.body) > _DEEPEST)
 
     @cached_property
-    def _left_by(self) -> dict[tuple[int, bool], tuple[Node, Node | None]]:
-        """A cache of the lambdas around exits, or else the body, and of the loops there."""
+    def enters_inside(self) -> bool:
+        """Whether a `switch` has a `case` in another statement, such as a loop: threads enter it there, too."""
+        return self.mentions(_CASE) and any(
+            (block := case.parent) is not None
+            and block.type != "case_statement"
+            and (block.parent is None or block.parent.type != "switch_statement")
+            and block.type not in CONDITIONALS
+            for case in nodes(self.body, _CASES)
+        )
+
+    @cached_property
+    def _left_by(self) -> dict[tuple[int, bool], tuple[Node, Node | None, Node | None]]:
+        """A cache of what exits leave; see `_left`."""
         return {}
 
-    def exits(self) -> Iterator[tuple[Node, Node | None]]:
-        """Yield all exits, and the loops (or, for a `break`, `switch`) around them."""
-        yield from ((each, self._left(each, each.type)[1]) for each in self._exits)
+    def exits(self) -> tuple[Node, ...]:
+        """Return all exits in the body."""
+        return self._exits
 
-    def left_by(self, exit_: Node) -> Node:
-        """Return what a `return` at this place leaves: the lambda around it, or the body of the function."""
-        return self._left(exit_, exit_.type)[0]
+    def left_by(self, exit_: Node, kind: str) -> Node:
+        """Return what an exit of some kind leaves at least: a loop, a lambda or the body of the function."""
+        lambda_, _, inner = self._left(exit_, kind)
+        return inner if inner is not None and kind in _OF_LOOPS else lambda_
 
-    def _left(self, exit_: Node, kind: str) -> tuple[Node, Node | None]:
+    def _left(self, exit_: Node, kind: str) -> tuple[Node, Node | None, Node | None]:
+        """The lambda around an exit, or the body, and the outermost and innermost loop there that it may leave.
+
+        `LOOP(i, n) { … }` may be a loop, and is parsed as a function.
+        """
         key = exit_.id, kind == "break_statement"
         if key not in self._left_by:
-            lambda_ = next((each for each in self.around(exit_) if each.type == "lambda_expression"), self.body)
-            self._left_by[key] = lambda_, _loop_of(exit_, lambda_, kind)
+            around = self.around(exit_)
+            lambda_ = next((each for each in around if each.type == "lambda_expression"), self.body)
+            loop = _loop_of(exit_, lambda_, kind)
+            within = takewhile(lambda each: each not in (lambda_, loop), around)
+            maybe = [each for each in within if each.type == "function_definition"]
+            inner = maybe[0] if maybe else loop
+            self._left_by[key] = lambda_, loop if loop is not None or not maybe else maybe[-1], inner
         return self._left_by[key]
 
     @cached_property
@@ -398,10 +422,10 @@ class Function(Facts):
         """Whether a thread that takes an exit of some kind at another place may miss `node`; see `exits_before`."""
         if exit_.start_byte <= node.start_byte < exit_.end_byte:
             return False
-        lambda_, loop = self._left(exit_, kind)
+        lambda_, loop, _ = self._left(exit_, kind)
         if lambda_ != self.body and not contains(lambda_, node):
             return False
-        if kind in ("break_statement", "continue_statement"):
+        if kind in _OF_LOOPS:
             if loop is None or not contains(loop, node):
                 return False
         elif exit_.start_byte > node.start_byte and not _shared_loop(loop, node, lambda_):

@@ -295,6 +295,8 @@ def parted(
         reason = "there are too many calls or conditions to follow"
         if meeting.kind == "unclear":
             reason = "hipport does not understand the text of the function around it"
+        elif meeting.kind == "turn":
+            reason = "hipport does not follow which lanes skip a part of an iteration of a macro's loop"
         elif meeting.kind != "far":
             reason = "hipport does not follow which operand of a macro's `?:` each lane evaluates"
         return Ground(claim, who(size)[1], reason, *at, proven=False)
@@ -409,7 +411,7 @@ def _leaving(kernels: Kernels, function: Function, node: Node, size: int, what: 
             text = quoted(function.text(condition.expression))
             claim = f"the lanes that do not leave at {text} in line {where[1]} reach it together"
             reason = f"lanes that have left reach no {what} that could be mixed up with it"
-            if function.kernel and leaving.type == "return_statement" and function.left_by(leaving) == function.body:
+            if function.kernel and function.left_by(leaving, leaving.type) == function.body:
                 reason = "nothing waits for lanes that have left the kernel"
             yield Ground(claim, Scope.GROUP, reason, *where)
     for by_macro in exits_by_macros(kernels, function, node):

@@ -126,6 +126,7 @@ class _Known:
         self.unclear: dict[Function, bool] = {}
         self.in_one_row: dict[Function, Node] = {}
         self.macro_like: dict[bytes, bool] = {}
+        self.recursive: dict[Function, bool] = {}
         self.reaching: dict[re.Pattern[bytes], tuple[frozenset[bytes], AbstractSet[object]]] = {}
 
 
@@ -334,6 +335,21 @@ class Kernels(Facts):
     def _calling(self, function: Function) -> Mapping[Function, None]:
         """The functions that call a function, also in macros."""
         return {caller: None for caller, _ in self.called_at(function)}
+
+    def calls_itself(self, function: Function) -> bool:
+        """Return whether the function may call itself, directly or through others."""
+        known = self._known(function.source).recursive
+        if function not in known:
+            # The search for callers leaves out calls of a function by itself.
+            known[function] = function.name in function.called and not function.kernel
+            waiting, seen = [] if function.kernel else [function], {function}
+            while waiting and not known[function]:
+                for caller in self._calling(waiting.pop()):
+                    known[function] = known[function] or caller is function
+                    if caller not in seen and not caller.kernel:
+                        seen.add(caller)
+                        waiting.append(caller)
+        return known[function]
 
     def with_callers(self, function: Function) -> Iterable[Function]:
         """Return the function, and all that may call it, directly or through others, up to kernels."""

@@ -163,10 +163,9 @@ def _exits_of(text: bytes) -> tuple[tuple[str, tuple[tuple[bytes, bool], ...] | 
     (function,) = made
     outermost = function.body.named_children[0]
     found: list[tuple[str, tuple[tuple[bytes, bool], ...] | None]] = []
-    for exit_, loop in function.exits():
-        if function.left_by(exit_) != function.body or (
-            exit_.type in ("break_statement", "continue_statement") and loop != outermost
-        ):
+    for exit_ in function.exits():
+        left = function.left_by(exit_, exit_.type)
+        if left not in (function.body, outermost) or (left == function.body and exit_.type != "return_statement"):
             continue
         if exit_.type == "goto_statement":
             found += [(kind, None) for kind in _KINDS]

@@ -137,7 +137,7 @@ def _skips(
     for leaving in function.exits_before(barrier.node):
         if not contains(loop, leaving) or leaving.type == "goto_statement":
             continue
-        if leaving.type == "return_statement" and not contains(loop, function.left_by(leaving)):
+        if leaving.type == "return_statement" and not contains(loop, function.left_by(leaving, leaving.type)):
             continue  # A thread that leaves a lambda in the loop is still in the loop.
         goes_on = leaving.type != "break_statement" or not _around(barrier, leaving, loop)
         if leaving.start_byte > barrier.node.start_byte and goes_on:
@@ -159,7 +159,7 @@ def _skips_by_macros(
     """Yield the conditions with which some threads skip a barrier in an iteration by a macro."""
     for by_macro in exits_by_macros(kernels, function, barrier.node):
         use, kind = by_macro.node, by_macro.kind
-        if not contains(loop, use) or (kind == "return_statement" and not contains(loop, function.left_by(use))):
+        if not contains(loop, use) or (kind == "return_statement" and not contains(loop, function.left_by(use, kind))):
             continue
         own = kind == "break_statement" and _of(use) == loop
         goes_on = kind != "break_statement" or not _around(barrier, use, loop)
@@ -268,7 +268,7 @@ def _in_lambda(
     parameters = [declared_name(each, code) for each in declared_parameters(listed, code)]
     sites = [each for each in waiting.sites(function) if contains(lambda_, each.node)]
     for site in sites:
-        leaving = [each for each in function.exits_before(site.node) if function.left_by(each) == lambda_]
+        leaving = [each for each in function.exits_before(site.node) if function.left_by(each, each.type) == lambda_]
         leaving = [each for each in leaving if each.type == "return_statement"]
         for place in (site.node, *leaving):
             for condition in function.conditions(place, lambda_):
