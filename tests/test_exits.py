@@ -161,6 +161,10 @@ TOGETHER = {
     ),
     "a macro that checks": ("", f"{_LOOP} CUDA_KERNEL_ASSERT(out[i + x] < 0); ! }}"),
     "a lane that leaves in each iteration": ("#define SKIP_IF(c) if (c) continue", f"{_LOOP} SKIP_IF(x < 7); ! }}"),
+    "names in capitals that are no statements": (
+        "template <class T> struct Of { enum { SIZE = T::SIZE }; };",
+        f"enum {{ COLS = Of<int>::COLS }}; {_LOOP} int q = i > 3 ? n : MOST_LANES; enum {{ ROWS = T::ROWS }}; ! }}",
+    ),
     "all lanes of an inner loop": ("", f"{_LOOP} for (int j = i; j < n; ++j) {{ ! }} }}"),
     "threads of an inner loop in step": ("", f"{_LOOP} for (int j = x; j < n + x; ++j) {{ ! }} }}"),
     "all lanes by a goto": ("", "int i = 0; again: ! if (++i < n) goto again;"),

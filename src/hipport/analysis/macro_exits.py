@@ -30,7 +30,8 @@ if TYPE_CHECKING:
 _WORD = re.compile(rb"[A-Za-z_]\w*")
 _EXIT = re.compile(rb"\b(?:return|break|continue|goto)\b")
 # Before a statement, and behind one: a macro may have no semicolon.
-_BEGINS = re.compile(rb"(?:[;{}):]|\b(?:else|do))\s*\Z")
+_BEGINS = re.compile(rb"(?:[;{})]|(?<!:):|\b(?:else|do))\s*\Z")
+_USES = frozenset(("call_expression", "identifier", "type_identifier"))
 _LONGEST_BLANK = 400
 _OPENING = re.compile(rb"\s*\(")
 _ENDS = re.compile(rb"\s*[;}]|[ \t]*\r?\n\s*\w")
@@ -135,7 +136,11 @@ def unseen_statements(kernels: Kernels, function: Function) -> Iterator[tuple[by
         if node is None or own or not _is_statement(source, span) or not kernels.may_be_macro(source, name):
             continue
         outer = node.parent
-        yield name, outer if outer is not None and outer.type == "call_expression" else node
+        use = outer if outer is not None and outer.type == "call_expression" else node
+        around = use.parent
+        # Where the parser does not understand the text, the characters around it decide.
+        if around is None or around.type == "expression_statement" or around.has_error or use.type not in _USES:
+            yield name, use
 
 
 def _is_statement(source: Cpp, name: Span) -> bool:
