@@ -108,6 +108,41 @@ OTHER_LOOPS = {
         "auto f = [&](int q) { if (q > 0) { ! } }; each(out + x, n, f);",
     ),
 }
+#: A function calls what may skip the call in each iteration.
+CALLED_IN_LOOPS = {
+    "a constructor": (
+        "struct A { __device__ A(int q, int &v) { if (q > 0) return; ! } };",
+        f"{_LOOP} A a(out[i + x], v); }}",
+    ),
+    "an operator": (
+        "struct A { int *p; __device__ void operator<<(int q) { int &v = *p; if (q > 0) return; ! } };",
+        f"A a{{&v}}; {_LOOP} a << out[i + x]; }}",
+    ),
+    "a pointer to a function": (
+        "__device__ void up(int q, int &v) { if (q > 0) return; ! }",
+        f"void (*p)(int, int &) = up; {_LOOP} p(out[i + x], v); }}",
+    ),
+    "a function through another": (
+        "__device__ void in(int q, int &v) { if (q > 0) return; ! }\n__device__ void mid(int q, int &v) { in(q, v); }",
+        f"{_LOOP} mid(out[i + x], v); }}",
+    ),
+    "a function object": (
+        "struct S { int *p; __device__ void operator()(int q) const { int &v = *p; if (q > 0) return; ! } };\n"
+        "template <class F> __device__ void each(int *o, int n, F f) { for (int i = 0; i < n; ++i) f(o[i]); }",
+        "S s{&v}; each(out + x, n, s);",
+    ),
+    "a goto": ("", f"{_LOOP} if (out[i + x] > 0) goto next; ! next:; }}"),
+}
+#: Barriers there are not found.
+COLLECTIVES_ONLY = frozenset(
+    (
+        "a switch that enters a loop",
+        "recursion",
+        "recursion of two functions",
+        "a lambda that calls itself",
+        "a loop in a macro",
+    )
+)
 for _seen in (True, False):
     _before = "#define SKIP_IF(c) if (c) continue\n#define RETURN_IF(c) {{ if (c) {{ return; }} }}" if _seen else ""
     _before, _by = _before.replace("{{", "{").replace("}}", "}"), "a macro that is seen" if _seen else "an unseen macro"
@@ -200,6 +235,17 @@ def test_calls_that_are_not_written_as_calls_are_seen(name: str) -> None:
 @pytest.mark.parametrize("name", OTHER_LOOPS)
 def test_lanes_that_come_again_are_seen(name: str) -> None:
     assert _found(OTHER_LOOPS[name], _SHUFFLE, "warp_intrinsics") == {Certainty.REVIEW}
+    if name not in COLLECTIVES_ONLY:
+        assert _found(OTHER_LOOPS[name], _BARRIER, "barriers/turns") == {Certainty.MANUAL}
+
+
+@pytest.mark.parametrize("name", CALLED_IN_LOOPS)
+def test_calls_in_loops_of_what_may_skip_are_seen(name: str) -> None:
+    assert _found(CALLED_IN_LOOPS[name], _SHUFFLE, "warp_intrinsics") == {Certainty.REVIEW}
+    assert _found(CALLED_IN_LOOPS[name], _BARRIER, "barriers/turns") == {Certainty.MANUAL}
+    before, body = CALLED_IN_LOOPS[name]
+    if name in ("a function through another", "a goto"):  # other functions have no call that is written as one
+        assert _found((before, body.replace("out[i + x]", "i")), _BARRIER, "barriers") == set()
 
 
 @pytest.mark.parametrize("name", ELSEWHERE)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, islice
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
@@ -68,7 +68,8 @@ class Waiting:
         self._waiting: dict[Function | Text, int] = {}
         #: Functions that wait and may be called by pointer or as objects.
         self.pointed = Pointed()
-        self._handed: frozenset[tuple[Function, bytes]] = frozenset()
+        #: The lambdas in which threads wait, with their functions, by the functions and parameters that get them.
+        self._handed: Mapping[tuple[Function, bytes], list[tuple[Function, Node]]] = {}
         self.names: frozenset[bytes] = frozenset()
         self._transitive_callers = TransitiveCallers()
         wanted = frozenset(chain.from_iterable(file.matched(self.pattern) for file in self._files))
@@ -79,7 +80,10 @@ class Waiting:
             self._files, [each for each in self._waiting if isinstance(each, Function) and not each.kernel]
         )
         #: Parameters that receive lambdas in which threads wait.
-        self._handed = frozenset(chain.from_iterable(map(self._hands, self._files)))
+        handed: dict[tuple[Function, bytes], list[tuple[Function, Node]]] = {}
+        for of, parameter, by, lambda_ in chain.from_iterable(map(self._hands, self._files)):
+            handed.setdefault((of, parameter), []).append((by, lambda_))
+        self._handed = handed
         if self.pointed or self._handed:
             by_pointer = [
                 function
@@ -162,12 +166,19 @@ class Waiting:
 
     def lambda_of(self, function: Function, call: Call) -> Node | None:
         """Return the lambda in a variable that a call calls, if threads wait in it."""
-        variable = function.locals.named(call.name, call.node.start_byte) if call.name else None
-        values = (
-            [value for each in function.locals.given.get(variable, ()) for value in each.values] if variable else []
-        )
+        called = call.node.child_by_field_name("function")
+        return self._lambda_named(function, called, frozenset(self.lambdas(function))) if called is not None else None
+
+    @staticmethod
+    def _lambda_named(function: Function, name: Node, lambdas: frozenset[bytes]) -> Node | None:
+        """The lambda in a variable, if it is one of those in which threads wait."""
+        text = function.text(name)
+        variable = function.locals.named(text, name.start_byte) if text in lambdas else None
+        if variable is None:
+            return None
+        values = [value for each in function.locals.given.get(variable, ()) for value in each.values]
         found = [each for each in values if each.type == "lambda_expression"]
-        return found[0] if len(found) == 1 and call.name in self.lambdas(function) else None
+        return found[0] if len(found) == 1 else None
 
     def lambdas(self, function: Function) -> Iterator[bytes]:
         """Yield the variables of a function that are lambdas in which threads wait."""
@@ -185,8 +196,28 @@ class Waiting:
             ):
                 yield function.text(variable)
 
-    def _hands(self, file: Cpp) -> Iterator[tuple[Function, bytes]]:
-        """Yield the parameters, with their functions, that receive lambdas from a file in which threads wait."""
+    def callees(self, function: Function, site: Call) -> Iterator[tuple[Function, Node]]:
+        """Yield what a call at a site may call that waits: functions with their bodies, or with lambdas in them."""
+        lambda_ = self.lambda_of(function, site)
+        if lambda_ is not None:
+            yield function, lambda_
+            return
+        found = [each for each in self._waiting_by(site.name) if isinstance(each, Function)] if site.name else []
+        if not found:
+            for each in indirect_calls(function):
+                if each.call == site.node:
+                    found += targets(each, function, self.pointed, self._kernels)
+                    yield from self._handed.get((function, function.text(each.callee)), ())
+            for node, of in operator_uses(function, self._transitive_callers.operators):
+                if node == site.node:
+                    found += [each for each in of if each in self._waiting]
+        yield from ((each, each.body) for each in found if not each.kernel and each is not function)
+
+    def _hands(self, file: Cpp) -> Iterator[tuple[Function, bytes, Function, Node]]:
+        """Yield the parameters, with their functions, that receive lambdas from a file in which threads wait.
+
+        And the lambda, with the function that it is in.
+        """
         if not _HANDED.search(file.code) or not self.may_wait(file):
             return
         for function in self._kernels.functions(file):
@@ -194,13 +225,15 @@ class Waiting:
             for call in function.calls():
                 for i, given in enumerate(call.arguments):
                     words = set(_WORDS.findall(function.text(given)))
+                    lambda_: Node | None = given
                     if given.type == "lambda_expression":
                         waits = self._waits_by(words)
                     else:
                         waits = given.type == "identifier" and not words.isdisjoint(lambdas)
+                        lambda_ = self._lambda_named(function, given, lambdas) if waits else None
                     for of in self._kernels.definitions(file, call.name) if waits else ():
                         if i < len(of.parameters):
-                            yield of, of.parameters[i]
+                            yield of, of.parameters[i], function, lambda_ if lambda_ is not None else given
 
     def _waits_by(self, words: set[bytes]) -> bool:
         return any(map(self.pattern.fullmatch, words)) or any(map(self._waiting_by, words))
