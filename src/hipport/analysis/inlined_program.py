@@ -255,10 +255,11 @@ class Inlining:
         found = self._whole.definitions.get(register)
         if found is None or found[0].operation != "load":
             return register, ""
-        cell = self._place(found[0].operands[0])
-        if cell is not None and self._whole.cells[cell].pointer:
-            return register, ""
-        return found[0].operands[0], self._class_at(found[0].operands[0])
+        address = found[0].operands[0]
+        cell = self._place(address)
+        if cell is not None:
+            return address, "" if self._whole.cells[cell].pointer else self._class_of(cell)
+        return address, self._class_at(address)
 
     def _is_reference(self, field_: Instruction) -> bool:
         """Whether a member of an object is a reference."""
@@ -497,10 +498,10 @@ class Inlining:
                 return name
         return ""
 
-    def _class_at(self, address: int) -> str:
+    def _class_at(self, address: int, depth: int = _DEEPEST) -> str:
         """The class of the object at an address, or of the target of a pointer there."""
         found = self._whole.definitions.get(address)
-        if found is None:
+        if found is None or not depth:
             return ""
         source = found[0]
         if source.operation in ("cell", "bound"):
@@ -509,12 +510,12 @@ class Inlining:
                 return name
             given = [value for value, _ in self._whole.stores.get(cell, ())] if cell is not None else []
             values = [self._whole.definitions[value][0] for value in given if value in self._whole.definitions]
-            loads = {self._class_at(value.operands[0]) for value in values if value.operation == "load"}
+            loads = {self._class_at(value.operands[0], depth - 1) for value in values if value.operation == "load"}
             return loads.pop() if len(loads) == 1 else ""
         if source.operation in ("target", "load", "element", "decay", "cast"):
-            return self._class_at(source.operands[0]) if source.operands else ""
+            return self._class_at(source.operands[0], depth - 1) if source.operands else ""
         if source.operation in ("field", "member"):
-            fields = self._program.fields(None, self._class_at(source.operands[0])) or ()
+            fields = self._program.fields(None, self._class_at(source.operands[0], depth - 1)) or ()
             name = class_in(dict(fields).get(source.name, "").strip("*&[] "))
             return name if name and self._program.fields(None, name) is not None else ""
         return ""

@@ -341,14 +341,15 @@ class Kernels(Facts):
         known = self._known(function.source).recursive
         if function not in known:
             # The search for callers leaves out calls of a function by itself.
-            known[function] = function.name in function.called and not function.kernel
+            own = function.calls({function.name}) if not function.kernel else ()
+            known[function] = any(function.takes(len(each.arguments)) and not _of_another(each) for each in own)
             waiting, seen = [] if function.kernel else [function], {function}
             while waiting and not known[function]:
-                for caller in self._calling(waiting.pop()):
-                    known[function] = known[function] or caller is function
-                    if caller not in seen and not caller.kernel:
-                        seen.add(caller)
-                        waiting.append(caller)
+                for call in self.callers(waiting.pop()):
+                    known[function] = known[function] or call.function is function
+                    if call.function not in seen and not call.function.kernel and not _of_another(call):
+                        seen.add(call.function)
+                        waiting.append(call.function)
         return known[function]
 
     def with_callers(self, function: Function) -> Iterable[Function]:
@@ -595,6 +596,17 @@ class Kernels(Facts):
             other = known.get(not shown)
             known[shown] = Proofs(self, source, shown, other.program if other is not None else None)
         return known[shown]
+
+
+def _of_another(call: Call) -> bool:
+    """Whether a method of a name is called by one of that name, of another object or class: `part.compute(x)`."""
+    called = call.node.child_by_field_name("function")
+    if call.name != call.function.name or called is None:
+        return False
+    if called.type == "qualified_identifier":
+        return True
+    thing = called.child_by_field_name("argument") if called.type == "field_expression" else None
+    return thing is not None and call.function.text(thing).strip(b"(*)") != b"this"
 
 
 def _counts_otherwise(function: Function, numbering: Numbering) -> bool:

@@ -158,6 +158,8 @@ class LoweredDeclarations(LoweredExpressions):
             and self._is_copied(type_name, value)
         )
         initial = self.value(value) if value is not None and not is_list and not copied else None
+        if initial is not None and "constexpr" in words:
+            initial = self._emit("cast", (initial,), node, name="constant")
         cell = self.new_cell(made)
         if kind == "shared":
             return

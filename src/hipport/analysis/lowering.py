@@ -321,6 +321,8 @@ class Lowering(LoweredDeclarations):
         yes, no, after = self._new_block(), self._new_block(), self._new_block()
         if condition is None:
             self._branch(self._unknown(node, "hipport does not understand its condition"), yes, no, node)
+        elif any(each.type == "constexpr" for each in node.children):
+            self._constant_condition(condition, yes, no)
         else:
             self._condition(condition, yes, no)
         consequence, alternative = node.child_by_field_name("consequence"), node.child_by_field_name("alternative")
@@ -352,6 +354,17 @@ class Lowering(LoweredDeclarations):
             self._branch(self._declared_value(asked), yes, no, asked)
         else:
             self._decide(asked, yes, no)
+
+    def _constant_condition(self, node: Node, yes: int, no: int) -> None:
+        """Lower a condition of `if constexpr`: whatever it is made of, it is the same for all threads."""
+        asked, said = self._initialized(node), len(self.ir.expressions)
+        if asked is None or asked.type == "declaration":
+            self._condition(node, yes, no)
+            return
+        made = self._emit("cast", (self.value(asked),), asked, name="constant")
+        self.ir.expressions[said:] = [each for each in self.ir.expressions[said:] if each.span != self.span(asked)]
+        self._tell(made, asked)
+        self._branch(made, yes, no, asked)
 
     def _asked(self, node: Node) -> int:
         """Lower the condition of a `switch`; return its value."""
