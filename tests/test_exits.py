@@ -221,7 +221,7 @@ def _found(of: tuple[str, str], call: str, rule: str) -> set[Certainty]:
 @pytest.mark.parametrize("name", COME_BACK)
 def test_lanes_that_come_back_in_another_iteration_are_seen(name: str) -> None:
     assert _found(COME_BACK[name], _SHUFFLE, "warp_intrinsics") == {Certainty.REVIEW}
-    assert _found(COME_BACK[name], _BARRIER, "barriers/turns") == {Certainty.MANUAL}
+    assert _found(COME_BACK[name], _BARRIER, "barriers/iterations") == {Certainty.MANUAL}
 
 
 @pytest.mark.parametrize("name", BY_OPERATORS)
@@ -236,13 +236,13 @@ def test_calls_that_are_not_written_as_calls_are_seen(name: str) -> None:
 def test_lanes_that_come_again_are_seen(name: str) -> None:
     assert _found(OTHER_LOOPS[name], _SHUFFLE, "warp_intrinsics") == {Certainty.REVIEW}
     if name not in COLLECTIVES_ONLY:
-        assert _found(OTHER_LOOPS[name], _BARRIER, "barriers/turns") == {Certainty.MANUAL}
+        assert _found(OTHER_LOOPS[name], _BARRIER, "barriers/iterations") == {Certainty.MANUAL}
 
 
 @pytest.mark.parametrize("name", CALLED_IN_LOOPS)
 def test_calls_in_loops_of_what_may_skip_are_seen(name: str) -> None:
     assert _found(CALLED_IN_LOOPS[name], _SHUFFLE, "warp_intrinsics") == {Certainty.REVIEW}
-    assert _found(CALLED_IN_LOOPS[name], _BARRIER, "barriers/turns") == {Certainty.MANUAL}
+    assert _found(CALLED_IN_LOOPS[name], _BARRIER, "barriers/iterations") == {Certainty.MANUAL}
     before, body = CALLED_IN_LOOPS[name]
     if name in ("a function through another", "a goto"):  # other functions have no call that is written as one
         assert _found((before, body.replace("out[i + x]", "i")), _BARRIER, "barriers") == set()

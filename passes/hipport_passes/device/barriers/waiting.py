@@ -176,7 +176,7 @@ class Waiting:
         variable = function.locals.named(text, name.start_byte) if text in lambdas else None
         if variable is None:
             return None
-        values = [value for each in function.locals.given.get(variable, ()) for value in each.values]
+        values = [value for each in function.locals.definitions.get(variable, ()) for value in each.values]
         found = [each for each in values if each.type == "lambda_expression"]
         return found[0] if len(found) == 1 else None
 

@@ -26,7 +26,7 @@ from hipport_passes.device import cooperative_groups
 from hipport_passes.names.headers.brought_headers import brought, transitive
 from hipport_passes.names.headers.header_tables import Row, lookup, table
 from hipport_passes.names.headers.include_lines import is_own, line_of_include
-from hipport_passes.names.headers.runtime_header import brings_runtime, compiled_as_cuda, needs_runtime
+from hipport_passes.names.headers.runtime_header import compiled_as_cuda, needs_runtime, replacement
 
 _INCLUDED_MACRO = re.compile(rb"#[ \t]*include[ \t]+([A-Za-z_]\w*)")
 _NAMES_HEADER = re.compile(rb"#[ \t]*define[ \t]+(\w+)(\([^)]*\))?[ \t]+(<[^<>\r\n]+>|\"[^\"\r\n]+\")[ \t]*")
@@ -93,6 +93,7 @@ def _found(source: Cpp, project: Project) -> Iterator[Finding]:
     # The paths in HIP of all unconditional includes so far.
     seen: set[str] = set()
     told: set[str] = set()
+    with_runtime: set[str] = set()
     is_cuda = source.path.suffix == ".cu"
     if (is_cuda or compiled_as_cuda(source, project)) and needs_runtime(source, project):
         at = line_of(source, known.runtime)
@@ -106,6 +107,7 @@ def _found(source: Cpp, project: Project) -> Iterator[Finding]:
         message = f"nvcc includes the runtime header by itself, and hipcc does not: include {known.runtime}"
         yield Finding(Span(at, at), "runtime", message, edits)
         yield from (replace(each, edits=edits) for each in alone)
+        with_runtime = {each.message for each in alone}
         if is_cuda:
             seen.add(known.runtime)
             yield from _put_before(source)
@@ -142,7 +144,7 @@ def _found(source: Cpp, project: Project) -> Iterator[Finding]:
     yield from _named_by_macros(source, project)
     yield from _asked_for(source, project)
     yield from transitive(source, project)
-    yield from brought(source, project)
+    yield from (each for each in brought(source, project) if each.message not in with_runtime)
 
 
 def _as_in_table(path: str) -> str:
@@ -280,10 +282,8 @@ def _mapped(
             certainty=Certainty.MANUAL,
         )
         return ""
-    runtime = table().runtime
-    if not hip and runtime not in seen and not any(brings_runtime(source, other, project) for other in source.includes):
-        # The file gets the built-in variables and functions only from this header.
-        hip = runtime
+    if not hip and table().runtime not in seen:
+        hip = replacement(source, include, project, row)
     if not hip or hip in seen:
         why = f"{hip} is already included" if hip else row.why or "HIP needs none"
         yield Finding(include.directive, "dropped", f"{path}: {why}", (Edit(line_of_include(source, include), b""),))
