@@ -8,9 +8,11 @@ statement, may have any exit, unless a table knows it: what follows it is not pr
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator
 from functools import lru_cache
-from pathlib import PurePosixPath
+from itertools import islice, takewhile
+from pathlib import PurePath, PurePosixPath
 from typing import TYPE_CHECKING, NamedTuple
 
 from hipport.analysis.exclusive_conditions import MORE, squeezed
@@ -92,6 +94,22 @@ class _Known:
 
     def __init__(self, component: Component) -> None:
         self.exits: dict[Function, tuple[MacroExit, ...]] = {}
+        self.leaving = leaving(component)
+        self.macros = component.fact(defined)
+        #: The names in each file that may be such macros, in order: those that are seen, and others.
+        self._places: dict[PurePath, list[tuple[Span, bytes]]] = {}
+
+    def places(self, function: Function) -> Iterator[tuple[Span, bytes]]:
+        """Yield the names in a function that may be macros by which threads leave."""
+        source, body = function.source, function.body
+        if source.path not in self._places:
+            names = {each for each in source.words if each not in self.macros and WRITTEN_AS_MACRO.fullmatch(each)}
+            names |= self.leaving & source.words
+            found = source.names(frozenset(names)) if names else ()
+            self._places[source.path] = [each for each in found if source.directive(each[0].start) is None]
+        places = self._places[source.path]
+        first = bisect_left(places, body.start_byte, key=lambda each: each[0].start)
+        yield from takewhile(lambda each: each[0].start < body.end_byte, islice(places, first, None))
 
 
 def leaving(component: Component) -> frozenset[bytes]:
@@ -104,10 +122,10 @@ def leaving(component: Component) -> frozenset[bytes]:
 
 def _in_function(kernels: Kernels, function: Function) -> Iterator[MacroExit]:
     source = function.source
-    seen = kernels.of_component(source, leaving) & source.words
-    macros = kernels.of_component(source, defined)
-    for span, name in source.names(seen) if seen else ():
-        if not function.body.start_byte <= span.start < function.body.end_byte or source.directive(span.start):
+    known = kernels.of_component(source, _Known)
+    macros = known.macros
+    for span, name in known.places(function):
+        if name not in known.leaving:
             continue
         node = function.body.descendant_for_byte_range(span.start, span.end)
         if node is None or function.locals.named(name, span.start) is not None:
@@ -127,9 +145,9 @@ def _in_function(kernels: Kernels, function: Function) -> Iterator[MacroExit]:
 def unseen_statements(kernels: Kernels, function: Function) -> Iterator[tuple[bytes, Node]]:
     """Yield the statements of a function that are uses of macros which are not seen, and their names."""
     source, body = function.source, function.body
-    names = frozenset(filter(WRITTEN_AS_MACRO.fullmatch, source.words)) - kernels.of_component(source, defined).keys()
-    for span, name in source.names(names) if names else ():
-        if not body.start_byte <= span.start < body.end_byte or source.directive(span.start):
+    known = kernels.of_component(source, _Known)
+    for span, name in known.places(function):
+        if name in known.macros:
             continue
         node = body.descendant_for_byte_range(span.start, span.end)
         own = name in function.template_parameters or function.locals.named(name, span.start) is not None
