@@ -62,6 +62,8 @@ class Waiting:
             each for each in project.component(source) if isinstance(each, Cpp) and not each.is_hipport_header
         ]
         self._sites: dict[Function, tuple[Call, ...]] = {}
+        #: What calls by pointers and operators in functions may call, by their nodes.
+        self._not_named: dict[Function, dict[int, list[tuple[Function, Node]]]] = {}
         self._places: dict[PurePath, list[tuple[Span, bytes]]] = {}
         #: The functions and macros that wait, with the greatest number of arguments with which they do: a default
         #: argument may contain the barrier.
@@ -198,20 +200,28 @@ class Waiting:
 
     def callees(self, function: Function, site: Call) -> Iterator[tuple[Function, Node]]:
         """Yield what a call at a site may call that waits: functions with their bodies, or with lambdas in them."""
+        if site.name and self.pattern.fullmatch(site.name):
+            return
         lambda_ = self.lambda_of(function, site)
         if lambda_ is not None:
             yield function, lambda_
             return
-        found = [each for each in self._waiting_by(site.name) if isinstance(each, Function)] if site.name else []
-        if not found:
-            for each in indirect_calls(function):
-                if each.call == site.node:
-                    found += targets(each, function, self.pointed, self._kernels)
-                    yield from self._handed.get((function, function.text(each.callee)), ())
-            for node, of in operator_uses(function, self._transitive_callers.operators):
-                if node == site.node:
-                    found += [each for each in of if each in self._waiting]
-        yield from ((each, each.body) for each in found if not each.kernel and each is not function)
+        named = [each for each in self._waiting_by(site.name) if isinstance(each, Function)] if site.name else []
+        if named:
+            yield from ((each, each.body) for each in named if not each.kernel and each is not function)
+            return
+        if function not in self._not_named:
+            found: dict[int, list[tuple[Function, Node]]] = {}
+            self._not_named[function] = found
+            for each in indirect_calls(function) if self.pointed or self._handed else ():
+                of = [(callee, callee.body) for callee in targets(each, function, self.pointed, self._kernels)]
+                of += self._handed.get((function, function.text(each.callee)), ())
+                found.setdefault(each.call.id, []).extend(of)
+            operators = self._transitive_callers.operators
+            for node, used in operator_uses(function, operators) if operators else ():
+                found.setdefault(node.id, []).extend((each, each.body) for each in used if each in self._waiting)
+        every = self._not_named[function].get(site.node.id, ())
+        yield from ((of, body) for of, body in every if not of.kernel or body != of.body)
 
     def _hands(self, file: Cpp) -> Iterator[tuple[Function, bytes, Function, Node]]:
         """Yield the parameters, with their functions, that receive lambdas from a file in which threads wait.
