@@ -55,7 +55,7 @@ class MacroExit(NamedTuple):
 
     @property
     def text(self) -> bytes:
-        """What lanes that do not leave agree on, as far as it is seen."""
+        """The condition that holds for lanes that do not leave, as far as it is seen."""
         if self.asked is None:
             return MORE
         text, taken = self.asked[0] if self.asked else (b"", True)
