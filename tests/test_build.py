@@ -19,7 +19,7 @@ import pytest
 from click.testing import CliRunner
 
 from hipport.building import builder
-from hipport.building.builder import HOST, BuildOptions, Built, build
+from hipport.building.builder import HOST, BuildOptions, Built, Compiled, build
 from hipport.building.compiler_messages import Alignment, Message, Note, SourcePlaces, parse
 from hipport.building.dry_runs import dry_run
 from hipport.building.guessed_flags import cmake_flags
@@ -180,6 +180,24 @@ def test_a_message_in_a_header_of_others_stands_where_the_tree_led_there(tmp_pat
     assert places.located([foreign], tmp_path) == ()
     (broken,) = places.located([replace(foreign, severity="error")], tmp_path)
     assert (broken.path, broken.line, broken.at) == (PurePath("src/a.h"), 7, "/opt/x.hpp:10:5")
+    unit = Compiled(PurePath("src/main.cu"), "", HOST, ok=False, seconds=1, cached=False, messages=(broken,))
+    hipcc = Toolchain(Path("/opt/hipcc"), (6, 4, 3), "21", frozenset(), "")
+    built = Built(tmp_path, hipcc, (), (unit,), (), ())
+    assert built_as_text(built).startswith("src/a.h:7: error: theirs  [host]\n    /opt/x.hpp:10:5: found here\n")
+    (said,) = json.loads(built_as_json(built))["compiled"][0]["messages"]
+    assert said["at"] == "/opt/x.hpp:10:5"
+
+
+def test_a_known_fault_of_others_headers_is_explained(tmp_path: Path) -> None:
+    included = (Note(PurePath("src/a.cpp"), 2, 0, "included from here"),)
+    inside = Message(
+        PurePath("/usr/include/c++/16/format"), 9, 5, "error", "expected identifier", included_from=included
+    )
+    elsewhere = replace(inside, path=PurePath("/usr/include/c++/16/vector"))
+    own = replace(inside, path=PurePath("src/format"), included_from=())
+    explained, *others = SourcePlaces(tmp_path).located([inside, elsewhere, own], tmp_path)
+    assert explained.text.startswith("expected identifier: HIP's headers define __noinline__")
+    assert [each.text for each in others] == ["expected identifier"] * 2
 
 
 @pytest.mark.parametrize(

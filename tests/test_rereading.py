@@ -37,6 +37,17 @@ UNKNOWN = {
     "a part of a statement under a condition": (
         b"void f(int n) {\n  if (n) {\n    g();\n#ifdef A\n  } else if (n > 1) {\n    h();\n#endif\n  }\n}\n"
     ),
+    "bodies under a condition": (
+        b"void f(int n) {\n  for (int i = 0; i < n; i++)\n#ifdef A\n    g(i);\n#elif B\n  { h(i); }\n  #else\n    "
+        b"g(i +\n      1);\n#endif\n  if (n) // why\n#if A\n    g(n);\n#else\n    h(n);\n#endif\n  else\n    g(0);\n}\n"
+    ),
+    "an else under a condition": (
+        b"void f(int n) {\n  if (n) {\n    g();\n  }\n#ifdef A\n  else {\n    h();\n  }\n#endif\n  h();\n}\n"
+    ),
+    "the call of a conversion": b"float f(S s, T *t) { return s.operator float() + t->operator half(); }\n",
+    "a macro without a semicolon on several lines": (
+        b'void f(int n) {\n  CHECK(n,\n    "text")  // no end\n    // either\n\n  // Next.\n  void *a[] = {&n};\n}\n'
+    ),
     "a part of an expression under a condition": b"int a = f(1)\n#ifdef A\n  .g()\n#endif\n  .h();\nint x;\n",
 }
 
@@ -106,6 +117,23 @@ DIVERGING = {
         f"IF(threadIdx.x < n)\n    {_FIRST}\n  IF(threadIdx.x >= n)\n    {_SECOND}",
     ),
     "an if of a macro with else": (_IF, f"IF(threadIdx.x < n) {{ {_FIRST} }} else {{ {_SECOND} }}"),
+    "a body under a condition": (
+        "",
+        f"if (threadIdx.x < n)\n#ifdef A\n    {_FIRST}\n#else\n    {_SECOND}\n#endif\n  else {_SECOND}",
+    ),
+    "a body under a condition that has no other branch": (
+        "",
+        f"if (threadIdx.x < n)\n#ifdef A\n    o[1] = 1;\n#endif\n    {_FIRST}\n  if (threadIdx.x >= n) {_SECOND}",
+    ),
+    "a body under a condition that jumps": (
+        "",
+        f"for (int i = 0; i < m; i++) {{\n    if (threadIdx.x == i)\n#ifdef A\n    continue;\n#else\n      o[1] = 1;\n"
+        f"#endif\n    {_FIRST}\n  }}",
+    ),
+    "an else under a condition": (
+        "",
+        f"if (threadIdx.x < n) {{\n    {_FIRST}\n  }}\n#ifdef A\n  else {{\n    {_SECOND}\n  }}\n#endif\n  o[1] = v;",
+    ),
     "a block that ends under a condition": (
         "",
         f"if (threadIdx.x < n) {{\n    o[1] = 1;\n#ifdef A\n  }}\n  if (m) {{\n#endif\n    {_FIRST}\n"
@@ -132,7 +160,7 @@ def test_lanes_that_diverge_are_seen(macro: str, body: str) -> None:
 @pytest.mark.parametrize("body", ["LOOP(i, n * m * 2)", "LOOP(i, n)"])
 def test_barriers_in_a_loop_of_an_unseen_macro_are_seen(body: str) -> None:
     code = f"__global__ void k(float *o, int n, int m) {{\n  {body} {{ if (i % 3) __syncthreads(); o[i] = 1; }}\n}}\n"
-    assert "barriers/turns" in {each.rule for each in rewrite({"a.cu": code.encode()}).reported}
+    assert "barriers/iterations" in {each.rule for each in rewrite({"a.cu": code.encode()}).reported}
 
 
 def test_barriers_in_a_text_that_is_not_understood_are_told() -> None:
@@ -140,7 +168,7 @@ def test_barriers_in_a_text_that_is_not_understood_are_told() -> None:
         "__global__ void k(float *o, int n) {\n  IF(threadIdx.x < n) { o[0] = 1; __syncthreads(); }\n"
         "  ELSE { o[1] = 1; __syncthreads(); }\n  o[2] = o[0] + o[1];\n}\n"
     )
-    assert "barriers/parted" in {each.rule for each in rewrite({"a.cu": code.encode()}).reported}
+    assert "barriers/divergent" in {each.rule for each in rewrite({"a.cu": code.encode()}).reported}
 
 
 def test_whole_statements_under_a_condition_keep_it() -> None:
@@ -184,5 +212,5 @@ def test_only_whole_branches_are_divided(begin: str, end: str) -> None:
         "__global__ void k(float *o, int n) {\n  if (threadIdx.x < n) {\n    o[0] = 1;\n    __syncthreads();\n"
         f"{begin}  }} else {{\n    o[1] = 1;\n    __syncthreads();\n{end}  }}\n}}\n"
     )
-    (found,) = (each for each in rewrite({"a.cu": code.encode()}).reported if each.rule == "barriers/parted")
+    (found,) = (each for each in rewrite({"a.cu": code.encode()}).reported if each.rule == "barriers/divergent")
     assert found.certainty is (Certainty.MANUAL if begin else Certainty.SAFE)

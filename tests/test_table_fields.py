@@ -45,11 +45,13 @@ FIELDS: dict[str, dict[str, set[str]]] = {
     "headers.own.toml": {
         "headers": {"hip", "since", "sure", "sure_since", "why", "instead", "review", "checked"},
         "steering": {"header", "macro", "names", "why"},
+        "colliding": {"header", "whole", "names"},
         "brought": {"header", "names", "brought_by", "had_by", "on_host", "why"},
         "transitive": {"header", "names", "brought_by"},
     },
     "inline_ptx.toml": {"registers": {"is", "why", "type"}, "refused": {"opcodes", "why", "instead"}},
     "kernel_arguments.toml": {"constant": {"index", "type"}, "typed": {"index", "type"}},
+    "known_faults.toml": {"fault": {"file", "text", "advice"}},
     "loaded_libraries.toml": {"libraries": {"rocm", "names"}},
     "member_names.toml": {"structure": {"names", "members", "lacks"}},
     "mutants.toml": {"mutations": {"what", "pattern", "replacement"}},

@@ -197,7 +197,7 @@ def _received_elsewhere(script: Script, node: cst.CSTNode, project: Project) -> 
             pass
         case _:
             return None
-    if script.function(above) is not None or any(isinstance(each, cst.ClassDef) for each, _ in script.ancestors(above)):
+    if script.function(above) is not None or script.class_around(above) is not None:
         return None
     module = _called(script.source)
     for other in _readers(script.source, project):

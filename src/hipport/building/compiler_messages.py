@@ -15,10 +15,12 @@ from functools import cached_property
 from os.path import normpath
 from pathlib import Path, PurePath
 
+from hipport.core import tables
 from hipport.core.edits import Span
 from hipport.core.reading import read_or_nothing
 from hipport.core.source import Source
 
+_KNOWN_FAULTS = Path(__file__).with_name("known_faults.toml")
 _LOCATED = re.compile(
     r"(?P<path>[^\s:][^:]*):(?P<line>\d+):(?:(?P<column>\d+):)? "
     r"(?P<severity>fatal error|error|warning|note|remark|internal compiler error): (?P<text>.*)"
@@ -96,6 +98,14 @@ def parse(output: str, source: PurePath) -> tuple[Message, ...]:
             else:
                 messages.append(_message(source, 0, 0, bare["severity"], text, ()))
     return tuple(messages)
+
+
+def _known_cause(message: Message) -> str:
+    """Return the cause of an error in a header of others, and what to do; empty if it is not known."""
+    for row in tables.load(_KNOWN_FAULTS)["fault"]:
+        if message.text == row["text"] and message.path.as_posix().endswith(row["file"]):
+            return str(row["advice"])
+    return ""
 
 
 def _message(
@@ -193,8 +203,17 @@ class SourcePlaces:
                 elif message.severity != "error":
                     continue
             kept = tuple(note for note, _ in notes)
+            text = f"{message.text}: {why}" if at and (why := _known_cause(message)) else message.text
             yield replace(
-                message, path=path, line=line, column=column, notes=kept, at=at, inside=inside, included_from=()
+                message,
+                path=path,
+                line=line,
+                column=column,
+                text=text,
+                notes=kept,
+                at=at,
+                inside=inside,
+                included_from=(),
             )
 
     def _note(self, note: Note, folder: Path) -> tuple[Note, bool]:

@@ -19,6 +19,8 @@ _FIELD = re.compile(r"\{(\w*)([^{}\w][^{}]*)?\}")
 
 # Compared by exact class: libcst's classes are abstract, and `isinstance` with those takes several times as long.
 _LAYOUT = frozenset((cst.SimpleWhitespace, cst.ParenthesizedWhitespace, cst.Comma))
+#: Nodes with names of their own.
+Scope = cst.FunctionDef | cst.ClassDef | cst.ListComp | cst.SetComp | cst.GeneratorExp | cst.DictComp
 #: Nodes that use a name, or bind one.
 _NAMES = frozenset(
     (cst.Name, cst.FunctionDef, cst.Return, cst.Call, cst.Assign, cst.AnnAssign, cst.AugAssign, cst.NamedExpr, cst.For)
@@ -46,18 +48,21 @@ class ScriptNames:
         self.parent: dict[cst.CSTNode, cst.CSTNode] = {}
         self.nodes: list[cst.CSTNode] = []
         self._texts: dict[cst.CSTNode, str] = {}
+        self._scopes: dict[cst.CSTNode, tuple[Scope, ...]] = {self.module: ()}
         stack: list[cst.CSTNode] = [self.module]
         while stack:
             node = stack.pop()
             self.nodes.append(node)
             inside = [child for child in children(node) if type(child) not in _LAYOUT]
+            around = self._scopes[node]
+            scopes = (node, *around) if isinstance(node, Scope) else around
             for child in inside:
                 self.parent[child] = node
+                self._scopes[child] = scopes
             stack += reversed(inside)
         self.bindings: dict[tuple[cst.CSTNode | None, str], list[Binding]] = {}
         self._calls: dict[str, list[cst.Call]] = {}
         self._named: dict[str, list[cst.Name]] = {}
-        self._around: dict[cst.CSTNode, tuple[cst.FunctionDef, ...]] = {}
         self._returns: dict[cst.FunctionDef, list[cst.Return]] = {}
         self.functions: dict[str, cst.FunctionDef] = {}
         self.classes = frozenset(node.name.value for node in self.nodes if isinstance(node, cst.ClassDef))
@@ -73,23 +78,19 @@ class ScriptNames:
 
     def is_inside(self, node: cst.CSTNode, outer: cst.CSTNode) -> bool:
         """Say whether `node` is `outer`, or a descendant of it."""
-        return node is outer or any(above is outer for above, _ in self.ancestors(node))
+        return self.order[outer] <= self.order[node] < self._ends[outer]
 
     def function(self, node: cst.CSTNode) -> cst.FunctionDef | None:
         """Return the innermost function that contains `node`."""
-        return next(iter(self._functions_around(node)), None)
+        return next((each for each in self.scopes(node) if isinstance(each, cst.FunctionDef)), None)
 
-    def _functions_around(self, node: cst.CSTNode) -> tuple[cst.FunctionDef, ...]:
-        """Return the functions that contain `node`, the innermost first."""
-        way = []
-        while node not in self._around and node in self.parent:
-            way.append(node)
-            node = self.parent[node]
-        found = self._around.setdefault(node, ())
-        for below in reversed(way):
-            above = self.parent[below]
-            found = self._around[below] = (above, *found) if isinstance(above, cst.FunctionDef) else found
-        return found
+    def scopes(self, node: cst.CSTNode) -> tuple[Scope, ...]:
+        """Return the functions, classes and comprehensions that contain `node`, the innermost first."""
+        return self._scopes.get(node, ())
+
+    def class_around(self, node: cst.CSTNode) -> cst.ClassDef | None:
+        """Return the innermost class that contains `node`, also inside of its methods."""
+        return next((each for each in self.scopes(node) if isinstance(each, cst.ClassDef)), None)
 
     def statement(self, node: cst.CSTNode) -> cst.SimpleStatementLine | None:
         """Return the line of simple statements that contains `node`."""
@@ -253,8 +254,10 @@ class ScriptNames:
         """Return the function whose scope a name at `node` belongs to, or None for the module."""
         if key.startswith("."):
             return None
-        for above in self._functions_around(node):
-            if any(binding.how in ("is", "parameter") for binding in self.bindings.get((above, key), ())):
+        for above in self.scopes(node):
+            if isinstance(above, cst.FunctionDef) and any(
+                binding.how in ("is", "parameter") for binding in self.bindings.get((above, key), ())
+            ):
                 return above
         return None
 
@@ -341,6 +344,18 @@ class ScriptNames:
         return {node: i for i, node in enumerate(self.nodes)}
 
     @cached_property
+    def _ends(self) -> dict[cst.CSTNode, int]:
+        """The places in the order behind the nodes' last descendants."""
+        ends: dict[cst.CSTNode, int] = {}
+        for i in range(len(self.nodes) - 1, -1, -1):
+            node = self.nodes[i]
+            end = ends.setdefault(node, i + 1)
+            above = self.parent.get(node)
+            if above is not None:
+                ends.setdefault(above, end)
+        return ends
+
+    @cached_property
     def imports(self) -> list[cst.Import | cst.ImportFrom]:
         return [node for node in self.nodes if isinstance(node, (cst.Import, cst.ImportFrom))]
 
@@ -373,7 +388,7 @@ class ScriptNames:
         if own is None:
             inside = self.function(node) is not None
             return inside or self.order[binding] < self.order[node]
-        return self.order[binding] < self.order[node] and any(above is own for above, _ in self.ancestors(node))
+        return self.order[binding] < self.order[node] and own in self.scopes(node)
 
     def only_imported(self, name: str, node: cst.CSTNode) -> bool:
         """Say whether a name is bound only by imports: there is no `torch = None`."""

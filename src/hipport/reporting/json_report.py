@@ -121,6 +121,7 @@ def built_as_json(built: Built) -> str:
                         "severity": message.severity,
                         "option": message.option,
                         "text": message.text,
+                        "at": message.at,
                         "notes": [
                             {"path": n.path.as_posix(), "line": n.line, "column": n.column, "text": n.text}
                             for n in message.notes

@@ -130,6 +130,7 @@ def built_as_text(built: Built, *, colour: bool = False) -> str:
         said[-1] += paint("dim", f"  [{', '.join(targets)}]")
         place = paint("path", _placed(message.path, message.line, message.column))
         lines += [f"{place}: {severity}: {said[0]}", *said[1:]]
+        lines += [f"    {message.at}: found here"] if message.at else []
         lines += [f"    {_placed(note.path, note.line, note.column)}: {note.text}" for note in message.notes]
     for each in built.not_built:
         lines += block(f"not built: {_placed(each.path, each.line, 0)}: {each.why}")

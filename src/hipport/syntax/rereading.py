@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain
+from itertools import chain, pairwise
 from typing import TYPE_CHECKING
 
 from hipport.core.edits import Span
@@ -48,6 +48,8 @@ _CLASS = re.compile(rb"\b(?:struct|class)\s+(?:[A-Z][A-Z0-9_]*\s+)?([A-Za-z_]\w*
 _DEFAULT = re.compile(rb"=\s*(?P<braces>\{[^{};()]*\})(?=\s*[,)])")
 # The class in a pointer to a member: `(void (Points::*)(int))`.
 _MEMBER = re.compile(rb"\(\s*(?P<of>[A-Za-z_][\w:]*(?:<[^;<>(){}]*>)?\s*::\s*)\*\s*\w*\s*\)")
+# The call of a conversion by its name: `value.operator float()`.
+_CONVERSION = re.compile(rb"(?:\.|->)\s{0,80}operator(?P<blank>[ \t]{1,8})(?=[A-Za-z_]\w*\s{0,80}\()")
 # An explicit instantiation, before a name with template arguments that are themselves templates'.
 _INSTANTIATION = re.compile(rb"\b(?P<word>template)\s+(?:class|struct)\s[^;{}<>]{1,200}<")
 _CONDITION = re.compile(rb"#[ \t]*(?:el)?if\b")
@@ -55,6 +57,11 @@ _CONDITION = re.compile(rb"#[ \t]*(?:el)?if\b")
 _SIGNS = {b"and": b"&& ", b"or": b"||", b"not": b"!  ", b"::": b"__"}
 _SIGN = re.compile(rb"\b(?:and|or|not)\b|::")
 _ELSE = re.compile(rb"\s*else\b")
+_PLAIN_ELSE = re.compile(rb"#[ \t]*else\b")
+# The head of a statement before its bracket, a statement that jumps, and what a simple statement does not contain.
+_HEAD = re.compile(rb"\b(?:for|if|while|switch)\s*\Z")
+_JUMP = re.compile(rb"\b(?:return|break|continue|goto)\b")
+_INNER = re.compile(rb"[;{}#]|\b(?:if|else|for|while|do|switch|case)\b")
 _LINE_WITH_CODE = re.compile(rb"\s*[^\r\n]*")
 # A macro with arguments that begins a line; the end of its line, before another declaration.
 _ALONE = re.compile(rb"^[A-Z][A-Z0-9_]*[ \t]*\(", re.MULTILINE)
@@ -64,6 +71,10 @@ _MACRO_USED = re.compile(rb"\b[A-Z][A-Z0-9_]*[ \t]*\(")
 _BEFORE_STATEMENT = re.compile(rb"\b(?:else|do)\Z")
 # On the same line: where the statement ends, passes write.
 _FOLLOWING_STATEMENT = re.compile(rb"(?P<blank>[ \t])\s*[\w}#]")
+_FOLLOWING_DECLARATION = re.compile(
+    rb"(?!(?:return|goto|case|else|delete|throw|new|using|co_return|co_yield)\b)"
+    rb"(?:const\s+)?[A-Za-z_][\w:]*(?:<[^;{}()]{0,200}>)?(?:\s*[*&]+\s*|\s+)[A-Za-z_]\w*\s*[=;\[]"
+)
 _BLOCK = re.compile(rb"\s*\{")
 # The arguments of a macro before a block that the parser takes for parameters: words.
 _PARAMETER = re.compile(rb"\s*[A-Za-z_]\w*(?:\s+[A-Za-z_]\w*)?\s*\Z")
@@ -79,7 +90,7 @@ def reread(source: Lexed, tree: tree_sitter.Tree) -> tree_sitter.Tree:
     if not 0 < len(faults) <= _MOST_ERRORS:
         return tree
     text = text_to_parse(source)
-    for replaced in (_replaced, _around_parts):
+    for replaced in (_replaced, _bodies, _around_parts):
         for _ in range(_MOST_READINGS):
             changed = bytearray(text)
             for span, new in replaced(source, faults):
@@ -110,9 +121,10 @@ def hides_conditions(source: Lexed, node: Node, heads: Mapping[bytes, bool]) -> 
 
 
 def _hides(source: Lexed, fault: Node, heads: Mapping[bytes, bool]) -> bool:
-    if fault.is_missing:
-        return fault.type in _MISSING
     code, start = source.code, fault.start_byte
+    if fault.is_missing:
+        # The body of a statement may stand behind a directive.
+        return fault.type in _MISSING or _lacks_its_body(source, skipped(code, start))
     found = _STRUCTURE.finditer(code, start, fault.end_byte)
     if any(source.directive(match.start()) is None for match in found):
         return True
@@ -162,6 +174,9 @@ def _replaced(source: Lexed, faults: Sequence[Span]) -> Iterator[tuple[Span, byt
         yield span, re.sub(rb"[^\r\n]", b" ", source.code[span.start : span.end])
     yield from _statements(source, faults)
     yield from _braced_defaults(source, faults)
+    for match in _CONVERSION.finditer(source.code):
+        if _any_in(faults, Span(match.start(), source.code.find(b"(", match.end()))):
+            yield Span(*match.span("blank")), b"_" * len(match["blank"])
     for each in source.directives:
         if _CONDITION.match(source.code, each.start) and _any_in(faults, each):
             for match in _SIGN.finditer(source.code, each.start, each.end):
@@ -221,8 +236,11 @@ def _statements(source: Lexed, faults: Sequence[Span]) -> Iterator[tuple[Span, b
         if block is not None and _any_in(faults, Span(match.start(), block.end())):
             for span in _no_parameters(code, match.end(), closing):
                 yield span, re.sub(rb"[^\r\n]", b" ", code[span.start : span.end])
-        elif following is not None and block is None and _any_over(faults, Span(*match.span())):
-            yield Span(*following.span("blank")), b";"
+        elif following is not None and block is None:
+            # A declaration is no body of an `if` or a loop that the macro may be.
+            declared = _FOLLOWING_DECLARATION.match(code, following.end() - 1)
+            if _any_over(faults, Span(match.start(), (declared or match).end())):
+                yield Span(*following.span("blank")), b";"
     for match in _STATEMENT_GIVEN.finditer(code):
         # The parser reports the error anywhere in the argument.
         near = _any_in(faults, Span(max(0, match.start() - _LONGEST_ARGUMENT), match.end()))
@@ -281,6 +299,58 @@ def _no_parameters(code: bytes, start: int, end: int) -> Iterator[Span]:
         first = i + 1
 
 
+def _bodies(source: Lexed, faults: Sequence[Span]) -> Iterator[tuple[Span, bytes]]:
+    """Yield the directives around the body of a statement, such as `for (…)` before `#ifdef`, a body, `#else`, a body.
+
+    They are read as the braces of a block of all bodies. Each branch has to be one statement, which does not leave the
+    block, and there has to be an `#else`: otherwise the next statement may be the body.
+    """
+    code = source.code
+    opened: list[list[Span]] = []
+    for each in source.directives:
+        if BEGINS.match(code, each.start):
+            opened.append([each])
+        elif opened:
+            opened[-1].append(each)
+            if not ENDS_BRANCHES.match(code, each.start):
+                continue
+            group = opened.pop()
+            head = skipped(code, group[0].start)
+            inside = [Span(one.end, two.start) for one, two in pairwise(group)]
+            if (
+                _PLAIN_ELSE.match(code, group[-2].start)
+                and _any_in(faults, Span(head, group[-1].end))
+                and head < group[0].start
+                and _lacks_its_body(source, head)
+                and all(_is_one_statement(source, part) for part in inside)
+            ):
+                for directive in group:
+                    yield directive, re.sub(rb"[^\r\n]", b" ", code[directive.start : directive.end])
+                yield Span(group[0].start - 1, group[0].start), b"{"
+                yield Span(group[-1].start, group[-1].start + 1), b"}"
+
+
+def _lacks_its_body(source: Lexed, end: int) -> bool:
+    """Whether the text before `end` is the head of a statement whose body follows."""
+    code = source.code
+    if code[end - 1 : end] != b")":
+        return _BEFORE_STATEMENT.search(code, max(0, end - 8), end) is not None
+    opening = source.fact(_openings).get(end - 1)
+    return opening is not None and _HEAD.search(code, max(0, opening - 80), opening) is not None
+
+
+def _is_one_statement(source: Lexed, inside: Span) -> bool:
+    """Whether text is one statement, a simple one or a block, that jumps nowhere."""
+    code = source.code
+    start = len(code[: inside.end]) - len(code[inside.start : inside.end].lstrip())
+    end = skipped(code, inside.end)
+    if start >= end or _JUMP.search(code, start, end):
+        return False
+    if code[start : start + 1] == b"{":
+        return source.fact(_partners).get(start) == end - 1
+    return code[end - 1 : end] == b";" and not _INNER.search(code, start, end - 1)
+
+
 def _around_parts(source: Lexed, faults: Sequence[Span]) -> Iterator[tuple[Span, bytes]]:
     """Yield the directives around a part of a statement, such as `} else if (x) {` between `#ifdef` and `#endif`.
 
@@ -316,7 +386,12 @@ def _is_part(source: Lexed, inside: Span, start: int) -> bool:
             return False
         ended += depth < 0
         depth = max(depth, 0)
+    # Without the part, the next statement would be the body.
+    if _lacks_its_body(source, skipped(code, start)):
+        return False
     whole = not depth and not ended and is_end(source, skipped(code, inside.end), b";}")
+    if whole and _ELSE.match(code, inside.start, inside.end):
+        return True
     return not whole or not is_end(source, skipped(code, start), b";{}")
 
 

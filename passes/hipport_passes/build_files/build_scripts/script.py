@@ -91,8 +91,8 @@ class Script(Conditions):
 
     def comprehended(self, name: cst.Name) -> cst.CompFor | None:
         """Return the loop of a comprehension around `name` that binds it."""
-        for above, _ in self.ancestors(name):
-            if isinstance(above, (cst.ListComp, cst.SetComp, cst.GeneratorExp, cst.DictComp)):
+        for above in self.scopes(name):
+            if not isinstance(above, (cst.FunctionDef, cst.ClassDef)):
                 loop: cst.CompFor | None = above.for_in
                 while loop is not None:
                     if places(loop.target, name.value) is not None:

@@ -47,8 +47,8 @@ from hipport.program.project import Component, Project
 from hipport.syntax.cpp import Cpp, within
 from hipport.syntax.cuda_names import NAMES
 from hipport_passes.device.barriers.barrier_branches import in_branches
+from hipport_passes.device.barriers.barrier_iterations import in_iterations
 from hipport_passes.device.barriers.barrier_macros import in_macros
-from hipport_passes.device.barriers.barrier_turns import in_turns
 from hipport_passes.device.barriers.waiting import VOTES, Waiting, macros_by_words
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         if source.ported(function.body.start_byte):
             continue
         yield from in_branches(function, kernels, waiting, widest)
-        yield from in_turns(function, kernels, waiting, widest)
+        yield from in_iterations(function, kernels, waiting, widest)
         yield from in_macros(function, project, kernels, waiting, widest)
 
 
@@ -93,7 +93,9 @@ def kept(source: Cpp, project: Project, part: Span) -> Iterator[Kept]:
             if not part.start <= site.node.start_byte < part.end:
                 continue
             divergence = next(_divergences(function, project, kernels, waiting, widest), None)
-            proof = (divergence,) if divergence else grounds.reaching(kernels, function, site.node, widest, "barrier")
+            proof = (
+                (divergence,) if divergence else grounds.convergence(kernels, function, site.node, widest, "barrier")
+            )
             said = grounds.quoted(function.text(site.node))
             yield Kept(site.node.start_byte, site.node.end_byte, f"the barrier {said}", proof)
 
@@ -107,7 +109,7 @@ def _divergences(
         each = open_.pop()
         found = chain(
             in_branches(each, kernels, waiting, widest),
-            in_turns(each, kernels, waiting, widest),
+            in_iterations(each, kernels, waiting, widest),
             in_macros(each, project, kernels, waiting, widest),
         )
         for finding in found:
@@ -218,4 +220,4 @@ def _missing(kernels: Kernels, function: Function, node: Node, depth: int = 4) -
     return None
 
 
-PASS = Pass(Cpp, find, proves=frozenset(("vote", "parted", "turns")), kept=kept)
+PASS = Pass(Cpp, find, proves=frozenset(("vote", "divergent", "iterations")), kept=kept)

@@ -252,7 +252,7 @@ class _Trace:
 
     def _reads(self, target: cst.Name | cst.Attribute) -> list[cst.CSTNode]:
         """Return the reads of a variable, or of a class attribute, which other code may set."""
-        above = (each for each, _ in self.script.ancestors(target) if isinstance(each, (cst.ClassDef, cst.FunctionDef)))
+        above = (each for each in self.script.scopes(target) if isinstance(each, (cst.ClassDef, cst.FunctionDef)))
         around = next(above, None)
         if isinstance(around, cst.ClassDef) and isinstance(target, cst.Name):
             self.found.far = True

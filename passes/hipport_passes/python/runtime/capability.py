@@ -49,13 +49,13 @@ def functions(program: PythonProgram) -> dict[tuple[str, str], str]:
                 elif isinstance(owner, cst.ClassDef):
                     learn(owner.name.value, name, (each.value for each in program.returns(node)))
             case cst.Assign(targets=[cst.AssignTarget(target)]) | cst.AnnAssign(target=target):
-                around = [above for above, _ in program.ancestors(node) if isinstance(above, cst.ClassDef)]
+                around = program.class_around(node)
                 elements = target.elements if isinstance(target, cst.Tuple) else ()
                 for each in (target, *(element.value for element in elements)):
                     if isinstance(each, cst.Attribute) and around:
-                        learn(around[0].name.value, each.attr.value, [each])
+                        learn(around.name.value, each.attr.value, [each])
                     elif isinstance(each, cst.Name) and program.function(node) is None:
-                        learn(around[0].name.value if around else "", each.value, [node.value if around else each])
+                        learn(around.name.value if around else "", each.value, [node.value if around else each])
     return {place: kind for place, of in kinds.items() if len(of) == 1 and (kind := next(iter(of))) is not None}
 
 

@@ -114,7 +114,7 @@ class CapabilityKinds:
 
     def _is_tuple(self, node: cst.Name) -> str:
         """Return the name of the class around a method's `self`, if its objects are tuples; else nothing."""
-        owner = next((above for above, _ in self.program.ancestors(node) if isinstance(above, cst.ClassDef)), None)
+        owner = self.program.class_around(node)
         bases = self.origins.bases(owner.name.value) if owner is not None else ()
         tuples = ("tuple", "NamedTuple")
         return owner.name.value if owner and any(each.rpartition(".")[2] in tuples for each in bases) else ""

@@ -272,12 +272,9 @@ class Origins:
 
     def _class_body(self, node: cst.CSTNode) -> cst.ClassDef | None:
         """Return the class whose body contains the node outside of functions."""
-        for above, _ in self.program.ancestors(node) if node in self.program.parent else ():
-            if isinstance(above, cst.FunctionDef):
-                return None
-            if isinstance(above, cst.ClassDef):
-                return above
-        return None
+        around = (each for each in self.program.scopes(node) if isinstance(each, (cst.FunctionDef, cst.ClassDef)))
+        innermost = next(around, None)
+        return innermost if isinstance(innermost, cst.ClassDef) else None
 
     def _assigned(self, node: cst.Assign | cst.AnnAssign | cst.NamedExpr, wanted: str) -> Iterator[ValueOrigin]:
         """Yield the values that an assignment gives to the target `wanted`."""
@@ -370,8 +367,8 @@ class Origins:
             return []
         match of:
             case cst.Name("self" | "cls"):
-                around = (above for above, _ in program.ancestors(of) if isinstance(above, cst.ClassDef))
-                return list(around)[:1]
+                around = program.class_around(of)
+                return [around] if around is not None else []
             case cst.Name(name) if name in self._classes:
                 return [self._classes[name]]
             case cst.Call(func=cst.Name(name)) if name in self._classes:
