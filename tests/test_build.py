@@ -307,6 +307,25 @@ def test_what_the_configuration_excludes_is_not_built(workshop: Workshop, monkey
     assert "a.cu" in result.output and "b.cu" not in result.output
 
 
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("//! 1: error: no cudaFree\nvoid f(void *p) { cudaFree(p); }\n", True),
+        ("//! 1: error: no hipFree\n#include <hip/hip_runtime.h>\nvoid f(void *p) { (void)hipFree(p); }\n", False),
+        ("void f(void *p) { cudaFree(p); }\n", False),
+    ],
+)
+def test_what_fails_because_it_is_not_ported_is_named(
+    workshop: Workshop, monkeypatch: pytest.MonkeyPatch, text: str, told: bool
+) -> None:
+    workshop.write("a.cu", text)
+    monkeypatch.setattr(builder, "choose", lambda *_: workshop.toolchain)
+    for name in ("XDG_CACHE_HOME", "CCACHE_DIR"):
+        monkeypatch.setenv(name, workshop.env[name])
+    result = CliRunner().invoke(main, ["build", str(workshop.tree)])
+    assert ("a.cu failed and is not ported" in result.output) == told, result.output
+
+
 def test_nothing_to_compile_is_not_success(workshop: Workshop) -> None:
     workshop.write("a.py", "pass\n")
     built = workshop.build()

@@ -166,6 +166,7 @@ NOT_COMPILED: dict[str, str] = {
     "dynamic_parallelism/launches": "kernels cannot launch kernels on AMD",
     "inline_ptx/carry_through_calls": "the PTX in it stays",
     "inline_ptx/pasted_keyword": "the PTX in it stays",
+    "inline_ptx/perhaps_taken": "it stays closed where arch_guards has not run, and some of the PTX in it stays",
     "inline_ptx/refused": "the PTX in it stays",
     "inline_ptx/refused_in_macros": "the PTX in it stays",
     "inline_ptx/several_definitions": "some of the PTX in it stays",
