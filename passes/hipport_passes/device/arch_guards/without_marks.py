@@ -70,7 +70,7 @@ class Bare:
         changes: dict[int, Edit] = {}
         for start, span in marked.items():
             wanted = _with(bare[span], start, edits.get(start, set()))
-            if not _alike(wanted, source[places.span(span)]):
+            if not _mean_the_same(wanted, source[places.span(span)]):
                 changes[start] = Edit(places.span(span), wanted)
         for each in found:
             kept: list[Edit] = []
@@ -117,7 +117,7 @@ class _Places:
 _HOST = (b"||defined(__HIP_PLATFORM_AMD__)", b"&&!defined(__HIP_PLATFORM_AMD__)")
 
 
-def _alike(one: bytes, other: bytes) -> bool:
+def _mean_the_same(one: bytes, other: bytes) -> bool:
     """Return whether two directives are the same for AMD; a formatter may have changed blanks and lines."""
     first, second = (b"".join(each.replace(b"\\", b"").split()) for each in (one, other))
     for added in _HOST:
