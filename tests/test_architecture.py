@@ -270,7 +270,7 @@ def test_python_of_a_tree_is_parsed_in_one_place() -> None:
         for path in folder.rglob("*.py")
         if re.search(r"\bast\.(?:parse|literal_eval)\(|\.evaluated_value\b", path.read_text(encoding="utf-8"))
     }
-    assert parsing == {"python.py"}
+    assert parsing == {"python_script.py"}
 
 
 @pytest.mark.parametrize("path", ENGINE, ids=lambda path: path.name)
