@@ -51,7 +51,7 @@ FIELDS: dict[str, dict[str, set[str]]] = {
     },
     "inline_ptx.toml": {"registers": {"is", "why", "type"}, "refused": {"opcodes", "why", "instead"}},
     "kernel_arguments.toml": {"constant": {"index", "type"}, "typed": {"index", "type"}},
-    "known_faults.toml": {"fault": {"file", "text", "advice"}},
+    "known_faults.toml": {"fault": {"file", "text", "advice"}, "script": {"text", "advice"}},
     "loaded_libraries.toml": {"libraries": {"rocm", "names"}},
     "member_names.toml": {"structure": {"names", "members", "lacks"}},
     "mutants.toml": {"mutations": {"what", "pattern", "replacement"}},

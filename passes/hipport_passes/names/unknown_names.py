@@ -29,7 +29,7 @@ from hipport_passes.names.headers import header_tables
 
 _CALLED = re.compile(rb"\s*(?:<[^;{}()]*>\s*)?\(")
 # A macro's pasted part, a backslash that splits it, a namespace.
-_PART = re.compile(rb"[ \t]*##|\\\r?\n\w|\s*::")
+_PART = re.compile(rb"[ \t]*##|\\(?:\r\n?|\n)\w|\s*::")
 _INNER_WORD = re.compile(rb"(?<=[a-z])[A-Z]|(?<=[A-Za-z])_")
 _CAPITALS = re.compile(rb"[A-Z_0-9]+")
 _BODY = re.compile(rb"\s*(?:[{;:]|final\b)")

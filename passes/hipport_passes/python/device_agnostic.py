@@ -213,7 +213,7 @@ class _File:
         block = self.script.parent[line]
         alone = isinstance(block, cst.IndentedBlock) and len(block.body) == 1
         lead = b"pass" + self.source.newline + indent if alone else b""
-        begun = [0, *(match.end() for match in re.finditer(rb"\n[ \t]*", text[span.start : span.end]))]
+        begun = [0, *(match.end() for match in re.finditer(rb"(?:\r\n?|\n)[ \t]*", text[span.start : span.end]))]
         edits = tuple(Edit(Span(span.start + at, span.start + at), (b"# " if at else lead + b"# ")) for at in begun)
         message = "stops the program where there is no GPU; assumes that later code runs on a CPU"
         return _Change(span, "insists", message, edits, Certainty.REVIEW)

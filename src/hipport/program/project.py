@@ -25,7 +25,8 @@ DEFAULT_ARCHS = ("gfx942", "gfx1100")
 
 # A possible #include; it also matches in comments and strings.
 _INCLUDE = re.compile(
-    rb"include(?:_next)?(?:[ \t]|\\\r?\n|/\*(?:[^*]|\*(?!/))*\*/)*([\"<])([^\">\r\n]{1,4096})[\">]", re.DOTALL
+    rb"include(?:_next)?(?:[ \t]|\\[ \t\f\v]*(?:\r\n?|\n)|/\*(?:[^*]|\*(?!/))*\*/)*([\"<])([^\">\r\n]{1,4096})[\">]",
+    re.DOTALL,
 )
 # The beginning of a program: two files that match belong to two programs.
 _MAIN = re.compile(rb"\b(?:int|void|auto|signed)\s+(?:\w+\s+)?(?:w?main|_tmain)\s*\(")

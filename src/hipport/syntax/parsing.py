@@ -97,7 +97,7 @@ _SPACES = frozenset((b"__host__", b"__device__"))
 # Before an attribute behind a name that is declared.
 _DECLARED = re.compile(rb"[\w\]]\s*\Z")
 _BEHIND_NAME = re.compile(rb"\s*[=;,\[{]")
-_PRAGMAS_IN = re.compile(rb"\)((?:\s*?\n[ \t]*#[ \t]*pragma\b(?!\s+omp\b)[^\n]*)+)")
+_PRAGMAS_IN = re.compile(rb"\)((?:\s*?[\r\n][ \t]*#[ \t]*pragma\b(?!\s+omp\b)[^\r\n]*)+)")
 
 
 class Lexed(Source):
