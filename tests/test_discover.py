@@ -554,6 +554,9 @@ def test_a_given_file_finds_what_its_build_finds(tmp_path: Path, script: str, te
     whole = hipport.rewrite(tmp_path)
     assert {each.path.name for each in alone.before.context} == {"helper_cuda.h", "helper_string.h", "two.h"}
     assert alone.project.sources[0].text == whole.project.by_path[PurePosixPath("src/x.cu")].text
+    folder = hipport.rewrite(tmp_path / "src")
+    assert {each.path.name for each in folder.before.context} == {"helper_cuda.h", "helper_string.h", "two.h"}
+    assert folder.project.by_path[PurePosixPath("x.cu")].text == alone.project.sources[0].text
     assert b"<helper_cuda.h>" in alone.project.sources[0].text
 
 
@@ -576,7 +579,11 @@ def test_includes_of_a_given_file_are_read_as_context(tmp_path: Path) -> None:
     assert [(each.path.as_posix(), each.kind) for each in project.skipped] == [("../deep/deep.h", "included")]
     (tmp_path / "deep/deep.h").write_text("#pragma once\n")
     assert b"hipFree" in hipport.rewrite([tmp_path / "src/kernel.cu"]).project.sources[0].text
-    assert not discover([tmp_path / "src"]).context
+    # A folder of the repository has the context of its files.
+    assert {source.path.as_posix() for source in discover([tmp_path / "src"]).context} == {
+        "../deep/deep.h",
+        "../include/far.h",
+    }
 
 
 def test_text_in_memory_that_cannot_be_edited_reliably_is_refused() -> None:
