@@ -39,6 +39,9 @@ from hipport_passes.packages.image_environment import of_image
 _WORDS = Words.read(Path(__file__).with_suffix(".toml"), general=NAMES)
 _NVCC = _WORDS.compile(r"(?:\S*/)?(?&nvcc)(?:-[\d.]+)?|\$\{?\w*(?&nvcc_in_macros)\w*\}?", re.IGNORECASE)
 _SMI = _WORDS.compile("(?&nvidia_smi)")
+_SINGULARITIES = frozenset(_WORDS["singularities"].split())
+_SINGULARITY_COMMANDS = frozenset(_WORDS["singularity_commands"].split())
+_SINGULARITY_FLAGS = frozenset(_WORDS["singularity_flags"].split())
 _CLOSING = re.compile(rb"^[ \t]*\}|[;\s]\}", re.MULTILINE)
 _SUBSTITUTED = re.compile(rb"(?:\$\([ \t]*|`)([\w-]+)")
 _FUNCTION = re.compile(rb"^[ \t]*(?:function[ \t]+)?([\w-]+)[ \t]*(?:\([ \t]*\))?[ \t\r\n]*\{", re.MULTILINE)
@@ -265,7 +268,7 @@ def _program(source: Source, command: Command, words: Sequence[str], project: Pr
         yield Finding(command.span, "host_compiler", message, (), Certainty.MANUAL)
     elif _NVIDIA_SMI.fullmatch(program) and not command.asks(_SMI) and not _may_fail(source, command):
         yield _asks_nvidia(command.span)
-    elif {"singularity", "apptainer"} & set(words) and "--nv" in words and program not in _PRINTS:
+    elif not _SINGULARITIES.isdisjoint(words) and "--nv" in words and program not in _PRINTS:
         yield from _in_container(command)
     elif program in ("nvidia-docker", "nvidia-docker2") or (
         program in ("docker", "podman")
@@ -298,13 +301,30 @@ def _program(source: Source, command: Command, words: Sequence[str], project: Pr
 
 def _in_container(command: Command) -> Iterator[Finding]:
     """Make Singularity give a container AMD's GPUs instead of NVIDIA's."""
-    said = [word.text for word in command.words]
-    if "--rocm" in said[: said.index("--nv")]:
-        return  # Both options are there, or a second --nv: AMD's GPUs are already requested.
-    option = command.words[said.index("--nv")]
-    message = "--nv gives a container NVIDIA's GPUs, --rocm AMD's; assumes that its image is for ROCm"
-    edit = Edit(option.span, b"--rocm")
-    yield Finding(option.span, "container", message, (edit,), Certainty.REVIEW)
+    options = list(_singularity_options(command))
+    # With --rocm too, AMD's GPUs are already requested.
+    if any(option.text == "--rocm" for option in options):
+        return
+    given = [option for option in options if option.text == "--nv"]
+    if given:
+        message = "--nv gives a container NVIDIA's GPUs, --rocm AMD's; assumes that its image is for ROCm"
+        edits = tuple(Edit(option.span, b"--rocm") for option in given)
+        yield Finding(given[0].span, "container", message, edits, Certainty.REVIEW)
+
+
+def _singularity_options(command: Command) -> Iterator[Word]:
+    """Yield the options before the image. Those of the program in it are its own."""
+    number = next(i for i, word in enumerate(command.words) if word.text in _SINGULARITIES)
+    may_have_value = False
+    for word in command.words[number + 1 :]:
+        if word.text.startswith("-"):
+            may_have_value = word.text not in _SINGULARITY_FLAGS and "=" not in word.text
+            yield word
+        elif may_have_value:
+            may_have_value = False
+        # A variable may have options.
+        elif word.text not in _SINGULARITY_COMMANDS and not word.text.startswith("$"):
+            return
 
 
 def _python(source: Source, command: Command, words: Sequence[str], project: Project) -> Iterator[Finding]:

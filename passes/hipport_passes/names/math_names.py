@@ -22,7 +22,7 @@ from hipport.core.finding import Certainty, Finding
 from hipport.engine.pipeline import Pass
 from hipport.program.extensions import extensions
 from hipport.program.project import Project
-from hipport.syntax.cpp import Cpp
+from hipport.syntax.cpp import Cpp, within
 from hipport.syntax.cuda_names import NAMES
 
 _NAME = b"lerp"
@@ -43,7 +43,9 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
     """Yield a finding per scalar `lerp` in the global namespace of code that is built as C++20."""
     if _NAME not in source.words or not project.fact(_is_cxx20):
         return
-    if not _MATH & project.union_over(source, _included):
+    there = project.declared(source, _includes_math, project.without_cuda(source))
+    # A host compiler has no CUDA.
+    if not ("always" in there or {"without CUDA", "on the host"} <= there):
         return
     for function in functions(source):
         if function.name == _NAME and _is_global(function) and not source.ported(function.node.start_byte):
@@ -66,8 +68,17 @@ def _is_cxx20(project: Project) -> bool:
     return any(not _STANDARD.search(scripts.get(each.path, b"")) for each in of_pytorch if each.path)
 
 
-def _included(source: Cpp) -> frozenset[str]:
-    return frozenset(include.path for include in source.includes)
+def _includes_math(source: Cpp) -> frozenset[str]:
+    """Return where a file includes <math.h>: `always`, or `without CUDA`; and `on the host` for a host source.
+
+    `#ifndef __CUDACC__` hides an include from nvcc, and hipport hides it from hipcc as well.
+    """
+    found = {"on the host"} if source.for_host else set()
+    for include in source.includes:
+        place = include.target.start
+        if include.path in _MATH and not within(place, source.cuda_only):
+            found.add("without CUDA" if within(place, source.without_cuda) else "always")
+    return frozenset(found)
 
 
 def _is_global(function: Function) -> bool:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import io
 import re
 import tokenize
+from collections import Counter
 from dataclasses import replace
 from functools import singledispatch
 
@@ -25,6 +26,7 @@ from hipport.syntax.python_script import Python
 _MARK = MARK.strip()
 _BEGIN = re.compile(rb"//|/\*")
 _LINE = re.compile(rb"//(?:[^\\\r\n]|\\[ \t\f\v]*(?:\r\n?|\n)|\\)*")
+_COMMENT = re.compile(_LINE.pattern + rb"|/\*.*?\*/", re.DOTALL)
 
 
 @singledispatch
@@ -48,13 +50,16 @@ def _of_cpp(source: Cpp, finding: Finding) -> Finding:
         return finding
     # An edit that moves text takes its comments along.
     written = b"\n".join(edit.new for edit in finding.edits)
-    kept = {body: written.count(body) for each in lost for body in each}
+    # A pass may have written a line comment as one that ends before its line does.
+    kept = Counter(_said(body) for body in _COMMENT.findall(written))
+    for body in dict.fromkeys(body for each in lost for body in each):
+        kept[_said(body)] = max(kept[_said(body)], written.count(body))
     edits = []
     for edit, bodies in zip(finding.edits, lost, strict=True):
         again = []
         for body in bodies:
-            if kept[body] > 0:
-                kept[body] -= 1
+            if kept[_said(body)] > 0:
+                kept[_said(body)] -= 1
             else:
                 again.append(_block(body))
         edits.append(Edit(edit.span, _behind(edit.new, b" ".join(again))) if again else edit)
@@ -156,6 +161,11 @@ def _block(comment: bytes) -> bytes:
     if comment.startswith(b"/*"):
         return comment
     return b"/* " + comment[2:].strip().replace(b"*/", b"* /") + b" */"
+
+
+def _said(comment: bytes) -> bytes:
+    """Return the words of a comment, whatever its form."""
+    return b" ".join(_block(comment)[2:-2].split())
 
 
 def _behind(new: bytes, comments: bytes) -> bytes:
