@@ -20,6 +20,7 @@ from hipport import cli, testing
 from hipport.core.tables import load
 from hipport.engine.outcomes import Reported
 from hipport.engine.pipeline import Pass
+from hipport.reporting.explainer import FAILED, RuleText, rule_texts
 from hipport_passes import PASSES
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -87,14 +88,21 @@ def rules() -> dict[str, str]:
         "`// hipport: ignore[pass/kind] reason` in front of a line to keep a rule from it. `hipport explain pass/kind` "
         "prints what stands on the page of a rule.",
     ]
+    texts = rule_texts(TABLES)
     for each in PASSES:
         examples = _examples(each)
-        links = ", ".join(f"[{kind}]({each.name}/{kind}.md)" for kind in examples)
+        untested = [rule.partition("/")[2] for rule in texts if rule.partition("/")[0] == each.name]
+        kinds = sorted((*examples, *untested))
+        links = ", ".join(f"[{kind}]({each.name}/{kind}.md)" for kind in kinds)
         index.append(f"## [{each.name}]({each.name}/index.md)\n\n{_first(each.doc)} {links}")
-        own = "\n".join(f"* [`{each.name}/{kind}`]({kind}.md)" for kind in examples)
+        own = "\n".join(f"* [`{each.name}/{kind}`]({kind}.md)" for kind in kinds)
         made[f"reference/rules/{each.name}/index.md"] = f"# {each.name}\n\n{_plain(each.doc)}\n\n## Rules\n\n{own}\n"
         for kind, (fixture, reported) in examples.items():
             made[f"reference/rules/{each.name}/{kind}.md"] = _rule(each, kind, fixture, reported)
+        for kind in untested:
+            made[f"reference/rules/{each.name}/{kind}.md"] = _told(each, kind, texts[f"{each.name}/{kind}"])
+    index.append("## [failed](failed.md)\n\nEvery pass has the rule `pass/failed`, for a defect of hipport.")
+    made["reference/rules/failed.md"] = f"# failed\n\n{FAILED}\n"
     made["reference/rules/index.md"] = "\n\n".join(index) + "\n"
     return made
 
@@ -154,9 +162,24 @@ def _rule(each: Pass[Any], kind: str, fixture: testing.Fixture, reported: Sequen
         parts += ["becomes", _fence(language, _part(after, first + max(shift, 0) // 2))]
     else:
         parts.append("stays as it is.")
-    parts += ["## To keep it out", f"```text\nhipport: ignore[{each.name}/{kind}] reason\n```"]
-    parts.append("Write this as a comment on the line, or alone on the line before it.")
-    return "\n\n".join(parts) + "\n"
+    return "\n\n".join([*parts, *_ignoring(each, kind)]) + "\n"
+
+
+def _told(each: Pass[Any], kind: str, text: RuleText) -> str:
+    """Return the page of a rule that no fixture shows."""
+    parts = [
+        f"# {each.name}/{kind}",
+        _CERTAINTIES[text.certainty],
+        f"{_first(each.doc)} See the pass [{each.name}](index.md).",
+        _plain(text.says),
+    ]
+    return "\n\n".join([*parts, *_ignoring(each, kind)]) + "\n"
+
+
+def _ignoring(each: Pass[Any], kind: str) -> Iterator[str]:
+    yield "## To keep it out"
+    yield f"```text\nhipport: ignore[{each.name}/{kind}] reason\n```"
+    yield "Write this as a comment on the line, or alone on the line before it."
 
 
 def _part(text: str, line: int) -> str:
