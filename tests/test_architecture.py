@@ -316,3 +316,15 @@ def test_no_text_has_a_call_in_braces_that_is_not_made() -> None:
             if "\n" not in each.value and re.search(r"\{\w+\(\w*\)\}", each.value)
         ]
     assert found == []
+
+
+def test_no_code_writes_into_the_attributes_of_an_object() -> None:
+    """`vars(each)["_cached"] = …` caches a fact where nothing invalidates it; `core/facts.py` keeps facts."""
+    writing = [
+        path.name
+        for path in (*ENGINE, *(ROOT / "passes/hipport_passes").rglob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store | ast.Del)
+        if re.fullmatch(r"vars\(.*\)|.*\.__dict__", ast.unparse(node.value))
+    ]
+    assert not writing
