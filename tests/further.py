@@ -7,6 +7,8 @@ from typing import Any, TypeVar
 import pytest
 from _pytest.mark import ParameterSet
 
+from hipport.testing import Fixture
+
 _Value = TypeVar("_Value")
 
 
@@ -24,3 +26,19 @@ def further_rows(values: Iterable[tuple[Any, ...]], repeated: Collection[tuple[A
 
 def _parameters(values: tuple[Any, ...], repeated: bool, name: str) -> ParameterSet:
     return pytest.param(*values, marks=[pytest.mark.further] if repeated else [], id=name)
+
+
+def of_known_rules(cases: Iterable[Fixture], unlike: Collection[str] = ()) -> set[Fixture]:
+    """Return fixtures whose rules, each with its certainty, others show: the shortest of those, and all in `unlike`.
+
+    Of the fixtures of a pass in which it finds nothing, one of each language is not among them either.
+    """
+    shown: set[tuple[object, ...]] = set()
+    repeated = set()
+    for case in sorted(cases, key=lambda case: (case.name not in unlike, len(case.before.text), case.name)):
+        front = case.name.partition("/")[0], type(case.before)
+        rules: set[tuple[object, ...]] = {(*front, *line.split()[1:3]) for line in case.findings} or {front}
+        if rules <= shown and case.name not in unlike:
+            repeated.add(case)
+        shown |= rules
+    return repeated

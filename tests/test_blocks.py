@@ -75,7 +75,7 @@ def test_shapes_of_blocks_are_what_all_launches_show(
 
 
 @pytest.mark.parametrize(
-    ("value", "block", "agreed", "shown"),
+    ("value", "block", "uniformity", "shown"),
     [
         (b"threadIdx.x / 32", b"256", 32, 32),
         (b"threadIdx.x / 32", b"t", 32, 32),
@@ -100,14 +100,14 @@ def test_shapes_of_blocks_are_what_all_launches_show(
         (b"cg::this_thread_block().thread_rank() / 32", b"unseen(t)", 32, 32),
     ],
 )
-def test_uniformity_is_limited_by_rows_of_blocks(value: bytes, block: bytes, agreed: int, shown: int) -> None:
+def test_uniformity_is_limited_by_rows_of_blocks(value: bytes, block: bytes, uniformity: int, shown: int) -> None:
     launches = b"constexpr int N = 32;\nvoid f(int *p, int t) { k<4><<<1, " + block + b">>>(p, 0); }"
     project = project_of(launches, b"probe(" + value + b");")
     kernels = kernels_of(project)
     source = project.sources[0]
     assert isinstance(source, Cpp)
     (call,) = (call for each in kernels.functions(source) for call in each.calls({b"probe"}))
-    assert kernels.uniformity(call.function, call.arguments[0]) == agreed
+    assert kernels.uniformity(call.function, call.arguments[0]) == uniformity
     assert kernels.uniformity(call.function, call.arguments[0], shown=True) == shown
 
 
@@ -118,9 +118,13 @@ def test_a_function_is_in_the_blocks_of_all_kernels_that_call_it() -> None:
     __global__ void b() { f(); }
     void launches() { a<<<1, dim3(48, 2)>>>(); b<<<1, 64>>>(); }
     """
-    for code, agreed in ((text, 16), (text.replace(b"dim3(48, 2)", b"96"), 32), (text.replace(b"b<<<", b"c<<<"), 16)):
+    for code, uniformity in (
+        (text, 16),
+        (text.replace(b"dim3(48, 2)", b"96"), 32),
+        (text.replace(b"b<<<", b"c<<<"), 16),
+    ):
         project = Project((Cuda(PurePosixPath("a.cu"), code),))
         kernels, source = Kernels.of(project), project.sources[0]
         assert isinstance(source, Cpp)
         (call,) = (call for each in kernels.functions(source) for call in each.calls({b"probe"}))
-        assert kernels.uniformity(call.function, call.arguments[0]) == agreed
+        assert kernels.uniformity(call.function, call.arguments[0]) == uniformity

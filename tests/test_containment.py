@@ -143,10 +143,10 @@ def test_no_process_is_left(run: Runner, tmp_path: Path, then: str) -> None:
             print(os.read(reading, 20).decode() if not depth else "", flush=True)
         begin(0)
         begin(2)
-        time.sleep(1)
+        time.sleep(0.5)
         {then}
         """,
-        seconds=8,
+        seconds=4,
     )
     assert status == {"": 0, "os.kill(os.getpid(), 9)": -9}.get(then)
     assert len(said.split()) == 2, said

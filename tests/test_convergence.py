@@ -51,7 +51,7 @@ def test_a_file_that_does_not_include_it_is_another_program() -> None:
 
 def test_values_that_a_loop_cannot_change_hold_in_every_iteration() -> None:
     assert kernel("for (int i = 0; i < n; ++i)\nif (threadIdx.x % 4 == n) vote(n);") == {}
-    assert kernel("for (int i = 0; i < n; ++i)\nif (threadIdx.x % 4 == i) vote(n);") == {3: "turn"}
+    assert kernel("for (int i = 0; i < n; ++i)\nif (threadIdx.x % 4 == i) vote(n);") == {3: "iteration"}
     assert kernel("for (int i = 0; i < n; ++i)\nif (threadIdx.x % 4 == i) vote(here());") == {}
 
 

@@ -98,7 +98,7 @@ def test_chains_in_python_are_read_up_to_a_bound(link: bytes) -> None:
 def test_barriers_that_are_not_compared_are_reported() -> None:
     make, _ = KINDS["barriers apart"]
     few, many = (
-        [each.message for each in hipport.rewrite(make(n), jobs=1).reported if each.rule == "barriers/parted"]
+        [each.message for each in hipport.rewrite(make(n), jobs=1).reported if each.rule == "barriers/divergent"]
         for n in (20, 60)
     )
     assert not few and len(many) == 1 and "too many barriers" in many[0]

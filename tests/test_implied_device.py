@@ -56,7 +56,7 @@ def test_barriers_are_seen() -> None:
         b"UNSEEN_DEVICE void f(float *o, int n) {\n    if (threadIdx.x < n) { __syncthreads(); o[0] = 1; }\n"
         b"    else { __syncthreads(); o[1] = 2; }\n}\n"
     )
-    assert _found(code, "barriers/parted")
+    assert _found(code, "barriers/divergent")
 
 
 def test_a_macro_that_is_seen_keeps_its_meaning() -> None:
@@ -127,12 +127,12 @@ OTHERS = {
         b"    if (threadIdx.x < n) o[0] = t.shfl(o[0], 0);\n    else o[1] = t.shfl(o[1], 0);\n}\n",
     ),
     "a parameter that is a block": (
-        "barriers/parted",
+        "barriers/divergent",
         b"UNSEEN void f(float *o, int n, const cooperative_groups::thread_block &t) {\n"
         b"    if (threadIdx.x < n) { o[0] = 1; t.sync(); o[1] = 2; }\n    else { o[2] = 1; t.sync(); o[3] = 2; }\n}\n",
     ),
     "a barrier of PTX": (
-        "barriers/parted",
+        "barriers/divergent",
         b'UNSEEN void f(float *o, int n) {\n    if (threadIdx.x < n) { o[0] = 1; asm volatile("bar.sync 0;"); }\n'
         b'    else { o[1] = 1; asm volatile("bar.sync 0;"); }\n}\n',
     ),

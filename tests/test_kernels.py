@@ -98,7 +98,7 @@ def test_macros_before_a_function_hide_neither_it_nor_that_it_is_of_the_device(t
     assert [each.name for each in found] == names
 
 
-def test_agreement_is_of_the_block_of_a_warp_or_of_one_thread() -> None:
+def test_uniformity_is_of_the_block_of_a_warp_or_of_one_thread() -> None:
     kernels, kernel = parsed()
     found = [[kernels.uniformity(kernel, each) for each in call.arguments] for call in probes(kernel)]
     # The loop's own i; the inner i; the result of an atomic operation.
@@ -108,7 +108,7 @@ def test_agreement_is_of_the_block_of_a_warp_or_of_one_thread() -> None:
     assert found[4] == [BLOCK, WARP, WARP, 1, BLOCK]
 
 
-def test_agreement_follows_values_through_functions_that_call_each_other() -> None:
+def test_uniformity_follows_values_through_functions_that_call_each_other() -> None:
     """Facts about a function under analysis are assumptions; none is kept as a result."""
     text = b"""
     __device__ unsigned before(int lane) { return (1u << lane) - 1; }
@@ -335,7 +335,7 @@ def test_a_project_with_kernels_is_pickled_without_trees() -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "agreed"),
+    ("value", "uniformity"),
     [
         (b"__shfl_sync(~0u, tid, 0)", WARP),
         (b"__shfl_sync(~0u, tid, 0, 32)", WARP),
@@ -363,7 +363,7 @@ def test_a_project_with_kernels_is_pickled_without_trees() -> None:
         (b"tid % n < 32", 1),
     ],
 )
-def test_uniformity_is_that_of_the_shared_value(value: bytes, agreed: int) -> None:
+def test_uniformity_is_that_of_the_shared_value(value: bytes, uniformity: int) -> None:
     text = (
         b"__global__ void k(int n) { int tid = threadIdx.x; auto tile = cg::tiled_partition<4>(block);"
         b" unsigned peers = __match_any_sync(~0u, tid); probe(" + value + b"); }"
@@ -371,7 +371,7 @@ def test_uniformity_is_that_of_the_shared_value(value: bytes, agreed: int) -> No
     project = Project((Cuda(PurePosixPath("k.cu"), text),))
     kernels = Kernels.of(project)
     call = probes(kernels.functions(source(project, "k.cu"))[0])[0]
-    assert kernels.uniformity(call.function, call.arguments[0]) == agreed
+    assert kernels.uniformity(call.function, call.arguments[0]) == uniformity
 
 
 def named(code: bytes) -> Project:

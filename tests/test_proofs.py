@@ -87,7 +87,7 @@ def test_a_collective_under_a_condition_that_is_uniform(reported: tuple[Reported
     assert str(found.certainty) == "safe" and all(each.proven for each in found.proof)
     assert said(found) == [
         ("warp", "it waits for all lanes of a warp, except those that have exited", "its mask is `~0u`", 8),
-        ("grid", "all threads of the launch agree on `n > 4`", "`n` is a parameter of the kernel `k`", 8),
+        ("grid", "`n > 4` is uniform in the launch", "`n` is a parameter of the kernel `k`", 8),
         (
             "group",
             "the lanes that do not leave at `i >= n` in line 6 reach it together",
@@ -105,7 +105,7 @@ def test_a_collective_in_a_function_of_another_file_has_the_conditions_of_its_ca
     assert str(found.certainty) == "safe"
     ways = [each for each in found.proof if each.path == PurePosixPath("k.cu")]
     assert [(each.claim, each.line) for each in ways] == [
-        ("all lanes of a warp agree on `warp == 1`", 9),
+        ("`warp == 1` is uniform in the warp", 9),
         ("the lanes that do not leave at `i >= n` in line 6 reach it together", 6),
     ]
     assert "the same result, in blocks of 256 × 1 × 1 threads" in ways[0].reason
@@ -116,7 +116,7 @@ def test_a_collective_in_a_function_of_another_file_has_the_conditions_of_its_ca
 def test_an_unproven_collective_has_a_reason(reported: tuple[Reported, ...]) -> None:
     found = of_line(reported, "k.cu", 10, "warp_intrinsics/helper")
     assert str(found.certainty) == "review"
-    why = "lanes may disagree on `odd(i)` in line 10: odd, which is not seen, may give each thread its own"
+    why = "`odd(i)` in line 10 may vary between lanes: odd, which is not seen, may give each thread its own"
     assert said(found) == [("warp", "all lanes that its mask names reach this call together", why, 10)]
     assert found.message.endswith(f"; not proven: {why}") and not found.proof[0].proven
     # A person has one thing to check, whatever is missing at each place.
@@ -139,18 +139,18 @@ def test_a_place_where_nothing_changes(tree: Path) -> None:
     (kept,) = explained.kept
     assert kept.name == "the barrier `__syncthreads()`" and all(each.proven for each in kept.proof)
     uniform = kept.proof[0]
-    assert (uniform.scope, uniform.claim) == (Scope.BLOCK, "all threads of a block agree on `blockIdx.x < 3`")
+    assert (uniform.scope, uniform.claim) == (Scope.BLOCK, "`blockIdx.x < 3` is uniform in the block")
     assert uniform.reason == "`blockIdx.x` is the same in a block"
     assert not hipport.explain_place(tree / "k.cu", 13).grounds
 
 
 def test_a_barrier_that_is_not_proven(tree: Path, reported: tuple[Reported, ...]) -> None:
-    found = of_line(reported, "k.cu", 16, "barriers/parted")
+    found = of_line(reported, "k.cu", 16, "barriers/divergent")
     assert str(found.certainty) == "manual"
     (ground,) = found.proof
     # The reason is in the called function, in its file.
     assert (ground.path, ground.line, ground.proven) == (PurePosixPath("helpers.cuh"), 4, False)
-    assert ground.reason.endswith("`lane() > 7` in line 16, because of `threadIdx.x` in line 4 of helpers.cuh")
+    assert ground.reason.endswith("`lane() > 7` in line 16 may vary between lanes, because of `threadIdx.x` in line 4 of helpers.cuh")
     assert found.message.endswith(missing(found.proof))
     (kept,) = hipport.explain_place(tree / "k.cu", 17).kept
     assert [each.proven for each in kept.proof] == [False]
@@ -186,7 +186,7 @@ def test_a_repaired_divergence_proves_nothing_about_other_barriers(tmp_path: Pat
     # Its own condition is the ground, and not that of the divided statement.
     assert [each.line for each in kept.proof] == [9, 1] and "threadIdx.x % 3" in kept.proof[0].claim
     for line in (4, 6):  # Both are replaced by one, so they do not stay.
-        assert not lines[line].kept and [each.rule for each in lines[line].reported] == ["barriers/parted"]
+        assert not lines[line].kept and [each.rule for each in lines[line].reported] == ["barriers/divergent"]
     left = explained_lines(tmp_path, _DIVIDED + _LOOP + "}\n")
     for line in (9, 11, 13):
         (kept,) = left[line].kept
@@ -204,7 +204,7 @@ def test_a_repair_that_is_not_made_is_missing_in_the_proofs_of_all_barriers(tmp_
         (kept,) = lines[line].kept
         (ground,) = kept.proof
         assert not ground.proven and ground.line == 2
-        assert ground.reason == "the change of barriers/parted in line 2 of k.cu is not made"
+        assert ground.reason == "the change of barriers/divergent in line 2 of k.cu is not made"
 
 
 def test_the_command_line(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -212,7 +212,7 @@ def test_the_command_line(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     runner = CliRunner()
     shown = runner.invoke(main, ["explain", "k.cu:8"])
     assert shown.exit_code == 0
-    assert "proven: all threads of the launch agree on `n > 4`" in shown.output
+    assert "proven: `n > 4` is uniform in the launch" in shown.output
     assert "because `n` is a parameter of the kernel `k`" in shown.output
     assert "not proven: all lanes that its mask names" in runner.invoke(main, ["explain", "k.cu:10"]).output
     nothing = runner.invoke(main, ["explain", "k.cu:4"])
@@ -235,7 +235,7 @@ def test_a_program_that_is_ported_already(tree: Path, tmp_path: Path) -> None:
     numbers = [number for number, line in enumerate(lines, 1) if "hipport::shfl_sync" in line]
     explained = [hipport.explain_place(tmp_path / "k.cu", number) for number in numbers]
     assert [missing(each.kept[0].proof) != "" for each in explained] == [False, True, True]
-    assert explained[0].kept[0].proof[1].claim == "all threads of the launch agree on `n > 4`"
+    assert explained[0].kept[0].proof[1].claim == "`n > 4` is uniform in the launch"
 
 
 def test_the_law_finds_missing_proofs(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -246,7 +246,7 @@ def test_the_law_finds_missing_proofs(monkeypatch: pytest.MonkeyPatch) -> None:
     for wrong in (
         (),
         (Ground("it holds", Scope.WARP, "of a reason", at, 10**6),),
-        (Ground("all agree on `not_there`", Scope.WARP, "of a reason", at, 1),),
+        (Ground("`not_there` is uniform in the warp", Scope.WARP, "of a reason", at, 1),),
         (Ground("it holds", Scope.WARP, "of nothing", at, 1, proven=False),),
     ):
 

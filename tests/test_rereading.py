@@ -160,7 +160,7 @@ def test_lanes_that_diverge_are_seen(macro: str, body: str) -> None:
 @pytest.mark.parametrize("body", ["LOOP(i, n * m * 2)", "LOOP(i, n)"])
 def test_barriers_in_a_loop_of_an_unseen_macro_are_seen(body: str) -> None:
     code = f"__global__ void k(float *o, int n, int m) {{\n  {body} {{ if (i % 3) __syncthreads(); o[i] = 1; }}\n}}\n"
-    assert "barriers/turns" in {each.rule for each in rewrite({"a.cu": code.encode()}).reported}
+    assert "barriers/iterations" in {each.rule for each in rewrite({"a.cu": code.encode()}).reported}
 
 
 def test_barriers_in_a_text_that_is_not_understood_are_told() -> None:
@@ -168,7 +168,7 @@ def test_barriers_in_a_text_that_is_not_understood_are_told() -> None:
         "__global__ void k(float *o, int n) {\n  IF(threadIdx.x < n) { o[0] = 1; __syncthreads(); }\n"
         "  ELSE { o[1] = 1; __syncthreads(); }\n  o[2] = o[0] + o[1];\n}\n"
     )
-    assert "barriers/parted" in {each.rule for each in rewrite({"a.cu": code.encode()}).reported}
+    assert "barriers/divergent" in {each.rule for each in rewrite({"a.cu": code.encode()}).reported}
 
 
 def test_whole_statements_under_a_condition_keep_it() -> None:
@@ -212,5 +212,5 @@ def test_only_whole_branches_are_divided(begin: str, end: str) -> None:
         "__global__ void k(float *o, int n) {\n  if (threadIdx.x < n) {\n    o[0] = 1;\n    __syncthreads();\n"
         f"{begin}  }} else {{\n    o[1] = 1;\n    __syncthreads();\n{end}  }}\n}}\n"
     )
-    (found,) = (each for each in rewrite({"a.cu": code.encode()}).reported if each.rule == "barriers/parted")
+    (found,) = (each for each in rewrite({"a.cu": code.encode()}).reported if each.rule == "barriers/divergent")
     assert found.certainty is (Certainty.MANUAL if begin else Certainty.SAFE)

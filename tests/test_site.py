@@ -247,7 +247,30 @@ def test_decisions_have_an_area_and_a_status(monkeypatch: pytest.MonkeyPatch) ->
     for path, head in found:
         later = head["status"].removeprefix("superseded by ")
         assert later == "accepted" or later in numbers, path.name
-        assert "**Decision.**" in path.read_text(encoding="utf-8"), path.name
+        text = path.read_text(encoding="utf-8")
+        assert "**Decision.**" in text, path.name
+        assert path.name == decisions.file_name(path.name[:4], head["title"]), "run: python tools/decisions.py rename"
+        # One that replaces another is named there.
+        for other in re.findall(r"[Rr]eplaces (?:what )?(?:decision )?(\d{4})", text):
+            assert _status(found, other) == f"superseded by {path.name[:4]}", path.name
+
+
+def _status(found: list[tuple[Path, re.Match[str]]], number: str) -> str:
+    return next(head["status"] for path, head in found if path.name.startswith(number))
+
+
+def test_decisions_are_renamed_to_their_titles_with_the_links(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "tools"))
+    import decisions
+
+    (tmp_path / "docs/decisions").mkdir(parents=True)
+    page = tmp_path / "docs/decisions/0001-old-title.md"
+    page.write_text("# What's new\n\nArea: Engine · Status: accepted\n\n**Decision.** See [2](0002-other.md).\n")
+    (tmp_path / "README.md").write_text("[why](docs/decisions/0001-old-title.md), 0001-old-title\n")
+    assert decisions.rename(tmp_path) == {"0001-old-title.md": "0001-whats-new.md"}
+    assert not page.exists() and page.with_name("0001-whats-new.md").is_file()
+    assert (tmp_path / "README.md").read_text() == "[why](docs/decisions/0001-whats-new.md), 0001-old-title\n"
+    assert decisions.rename(tmp_path) == {}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())

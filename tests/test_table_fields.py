@@ -45,6 +45,7 @@ FIELDS: dict[str, dict[str, set[str]]] = {
     "headers.own.toml": {
         "headers": {"hip", "since", "sure", "sure_since", "why", "instead", "review", "checked"},
         "steering": {"header", "macro", "names", "why"},
+        "colliding": {"header", "whole", "names"},
         "brought": {"header", "names", "brought_by", "had_by", "on_host", "why"},
         "transitive": {"header", "names", "brought_by"},
     },

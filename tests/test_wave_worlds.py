@@ -74,8 +74,8 @@ def test_the_way_is_told() -> None:
         (b"kHalfWidth", b"32"),
     ]
     assert size.pair == (32, 64)
-    assert not size.agrees
-    assert Size(7, 7, 7).agrees
+    assert not size.is_same
+    assert Size(7, 7, 7).is_same
 
 
 def test_who_sees_what() -> None:

@@ -7,6 +7,7 @@ import codecs
 import errno
 import json
 import os
+import pickle
 import re
 import shutil
 import signal
@@ -20,6 +21,7 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path, PurePath, PurePosixPath
 
 import pytest
@@ -68,24 +70,59 @@ def lay(root: Path, files: Mapping[str, bytes], modes: Mapping[str, int] = {}) -
         path.chmod(modes.get(name, 0o644))
 
 
-def killed_at(step: int, act: Callable[[writing.Step], object]) -> bool:
-    """Do `act` in a process that gets SIGKILL at its step number `step`; return whether it got that far."""
+#: Forks for each request that it reads. To fork the process of the tests would take a hundred times as long: its pages
+#: are copied as they are touched.
+FORKS = """
+import os, pickle, signal, sys
+
+def act(step, what, arguments, links):
+    count = 0
+
+    def at(name):
+        nonlocal count
+        count += 1
+        if step in (count, name):
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    def link(*_, **__):
+        raise PermissionError(1, "Operation not permitted")
+
+    if not links:
+        os.link = link
+    what(*arguments, at=at)
+
+while True:
+    try:
+        request = pickle.load(sys.stdin.buffer)
+    except EOFError:
+        break
     child = os.fork()
     if not child:
-        count = 0
-
-        def at(name: str) -> None:
-            nonlocal count
-            count += 1
-            if count == step:
-                os.kill(os.getpid(), signal.SIGKILL)
-
         try:
-            act(at)
+            act(*request)
         finally:
             os._exit(0)
     _, status = os.waitpid(child, 0)
-    return os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL
+    pickle.dump(os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL, sys.stdout.buffer)
+    sys.stdout.flush()
+"""
+
+
+@cache
+def forks() -> subprocess.Popen[bytes]:
+    return subprocess.Popen([sys.executable, "-c", FORKS], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+
+def killed_at(step: int | str, act: Callable[..., object], *arguments: object, links: bool = True) -> bool:
+    """Do `act` in a process that gets SIGKILL at the step of this number or name; return whether it got that far.
+
+    Without `links`, no file can have a second name there.
+    """
+    asked, answered = forks().stdin, forks().stdout
+    assert asked is not None and answered is not None
+    pickle.dump((step, act, arguments, links), asked)
+    asked.flush()
+    return bool(pickle.load(answered))
 
 
 def failing_at(step: int, error: BaseException) -> writing.Step:
@@ -173,7 +210,7 @@ def test_killed_anywhere_the_tree_is_all_before_or_all_after(case: Case, step: i
     with laid(case) as root:
         before = tree(root)
         after = expected(case, before)
-        killed = killed_at(step, lambda at: writing.write(root, case.changes, at=at))
+        killed = killed_at(step, writing.write, root, case.changes)
         half = {name for name, what in tree(root).items() if before.get(name) != what and after.get(name) == what}
         done = not killed or (without_journal(tree(root)) == after and not Journal(root).unfinished)
         recovered = writing.recover(root)
@@ -194,9 +231,9 @@ def test_killed_while_undoing_the_next_one_ends_it(case: Case, step: int, again:
         if tree(root) == before:
             return
         after = tree(root)
-        if killed_at(step, lambda at: writing.undo(root, at=at)):
+        if killed_at(step, writing.undo, root):
             if again:  # Killed while recovering, too.
-                killed_at(step, lambda at: writing.write(root, [], at=at))
+                killed_at(step, writing.write, root, [])
             writing.recover(root)
         assert tree(root) in (before, after)
 
@@ -265,11 +302,11 @@ def test_the_same_where_files_can_have_one_name_only(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(os, "link", link)
     with laid(case) as root:
         before = tree(root)
-        killed_at(step, lambda at: writing.write(root, case.changes, at=at))
+        killed_at(step, writing.write, root, case.changes, links=False)
         writing.recover(root)
         if tree(root) != before:
             assert without_journal(tree(root)) == expected(case, before)
-            killed_at(step, lambda at: writing.undo(root, at=at))
+            killed_at(step, writing.undo, root, links=False)
             writing.recover(root)
             if tree(root) != before:
                 writing.undo(root)
@@ -369,7 +406,7 @@ def test_edits_after_a_killed_run_are_not_overwritten(tmp_path: Path) -> None:
     lay(tmp_path, {"a.cu": b"a", "b.cu": b"b"})
     changes = [change("a.cu", b"a", b"A"), change("b.cu", b"b", b"B")]
     step = 1
-    while not (killed_at(step, lambda at: writing.write(tmp_path, changes, at=at)) and len(replaced(tmp_path)) == 1):
+    while not (killed_at(step, writing.write, tmp_path, changes) and len(replaced(tmp_path)) == 1):
         writing.recover(tmp_path)
         step += 1
     (tmp_path / "a.cu").write_bytes(b"edited")
@@ -727,7 +764,7 @@ def test_a_tree_may_lie_on_two_disks(tmp_path: Path) -> None:
             change("other/n/n.h", None, b"n"),
         ]
         count = 0
-        while killed_at(count := count + 1, lambda at: writing.write(root, changes, at=at)):
+        while killed_at(count := count + 1, writing.write, root, changes):
             writing.recover(root)
             if tree(root) != before:
                 break
@@ -903,11 +940,7 @@ def test_a_killed_run_with_a_damaged_original_is_taken_back_but_for_that(tmp_pat
 
 def kill_when(root: Path, changes: list[Change], step: str) -> None:
     """Make the changes in a process that is killed at the step of this name."""
-    child = os.fork()
-    if not child:
-        writing.write(root, changes, at=lambda name: os.kill(os.getpid(), signal.SIGKILL) if name == step else None)
-        os._exit(0)
-    assert os.WIFSIGNALED(os.waitpid(child, 0)[1])
+    assert killed_at(step, writing.write, root, changes)
 
 
 @pytest.mark.parametrize("step", ["begun", "manifest", "staged a.cu", "ready", "replaced a.cu", "settled"])

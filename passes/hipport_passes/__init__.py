@@ -38,6 +38,7 @@ from hipport_passes.compatibility import (
     template_keyword,
     unevaluated,
     variable_arrays,
+    vector_initializers,
     vector_members,
     vector_types,
 )
@@ -142,6 +143,8 @@ PASSES: tuple[Pass[Any], ...] = (
     min_max.PASS,
     vector_types.PASS,
     vector_members.PASS,
+    # Lists without designators, as `vector_members` leaves them.
+    vector_initializers.PASS,
     # These know both CUDA's and HIP's names, and change none.
     launch_bounds.PASS,
     shared_memory.PASS,

@@ -399,9 +399,10 @@ def proved(each: Pass[Any], fixture: Fixture) -> None:
         for ground in reported.proof:
             lines = files[ground.path].text.splitlines()
             assert ground.claim and ground.reason and 1 <= ground.line <= max(len(lines), 1), ground
-            # The expression that threads agree on begins there.
-            agreed = _WORD.search(ground.claim.partition(" agree on ")[2]) if ground.proven else None
-            assert agreed is None or agreed[0].encode() in lines[ground.line - 1], ground
+            # The expression that is uniform begins there.
+            expression, uniform, _ = ground.claim.partition(" is uniform in ")
+            first = _WORD.search(expression) if ground.proven and uniform else None
+            assert first is None or first[0].encode() in lines[ground.line - 1], ground
 
 
 def lines_as_read(each: Pass[Any], fixture: Fixture) -> None:

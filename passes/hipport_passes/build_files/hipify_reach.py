@@ -101,10 +101,10 @@ def find(source: Python, project: Project) -> Iterator[Finding]:
     lost: set[str] = set()
     folders: set[str] = set()
     for extension in built:
-        reach = _Reach(project, extension)
-        behind |= reach.behind
-        folders |= reach.folders
-        lost |= reach.lost
+        conversion = _Conversion(project, extension)
+        behind |= conversion.behind
+        folders |= conversion.folders
+        lost |= conversion.lost
     if lost:
         yield Finding(
             Span(*builds.span()),
@@ -149,7 +149,7 @@ def _suspect(source: Source) -> bool:
     )
 
 
-class _Reach:
+class _Conversion:
     """The files of an extension that hipify converts or leaves `behind`, and third-party files `lost` by that."""
 
     def __init__(self, project: Project, extension: Extension) -> None:
@@ -181,17 +181,17 @@ class _Reach:
             if not include.angled and (other := self.project.by_path.get(beside)) is not None:
                 if self._by_itself(beside):
                     yield from (other,) if isinstance(other, Cpp) else ()
-                elif self._parted(source.path, include.path) or self._twice(other) or self._needs(other, set()):
+                elif self._separated(source.path, include.path) or self._twice(other) or self._needs(other, set()):
                     self.behind.add(beside.as_posix())
                     yield from (other,) if isinstance(other, Cpp) else ()
             elif not include.angled and (own := self._put_there(beside)):
-                if not self._by_itself(beside) and self._parted(source.path, include.path):
+                if not self._by_itself(beside) and self._separated(source.path, include.path):
                     self.behind |= own
             elif not include.angled and self._there(beside):
-                if self._parted(source.path, include.path):
+                if self._separated(source.path, include.path):
                     self.behind.add(beside.as_posix())
             elif not include.angled and any(beside.is_relative_to(each.path) for each in self.project.skipped):
-                if self._parted(source.path, include.path):
+                if self._separated(source.path, include.path):
                     self.lost.add(include.path)
             else:  # By an include folder.
                 match list(self.project.included(source, include)):
@@ -210,7 +210,7 @@ class _Reach:
         parts = PurePosixPath(posixpath.relpath(path.as_posix(), self.base)).parts
         return not self.told and path.suffix in _CONVERTED and parts[0] not in (*_NOT_LOOKED_IN, "..")
 
-    def _parted(self, path: PurePath, include: str) -> bool:
+    def _separated(self, path: PurePath, include: str) -> bool:
         """Return whether the converted copy of a file no longer finds an include."""
         folder = posixpath.join(self.above, posixpath.relpath(path.parent.as_posix(), self.base))
         put = folder.replace("cuda", "hip").replace("CUDA", "HIP").replace("THC", "THH")

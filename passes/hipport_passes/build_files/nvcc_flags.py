@@ -214,10 +214,10 @@ def _hip(
         hip = tuple(row.by[value])
     if hip == ("{values}",):
         words = value[1:-1].split() if value[:1] in ("'", '"') else [value]
-        parted = shell and "," not in value and all(HOLE not in word or word == HOLE for word in words)
+        separate = shell and "," not in value and all(HOLE not in word or word == HOLE for word in words)
         # `-Wall,-DSIZE=$(SIZE)`: a part whose beginning is literal is one flag, if no comma is inserted into it.
-        parted = parted or (shell and all(HOLE not in part or _BEGUN.fullmatch(part) for part in value.split(",")))
-        if value != HOLE and HOLE in value and not parted and ("," in value or value[0] in f"{HOLE}'\""):
+        separate = separate or (shell and all(HOLE not in part or _BEGUN.fullmatch(part) for part in value.split(",")))
+        if value != HOLE and HOLE in value and not separate and ("," in value or value[0] in f"{HOLE}'\""):
             return None, "its flags are known only when the build runs; write them for hipcc by hand"
         return translate(_unquoted(value), torch=torch, rocm=rocm).kept, row.why
     older = {flag: spelled for flag, since, spelled in row.before if rocm < since}

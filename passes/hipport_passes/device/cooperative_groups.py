@@ -202,7 +202,7 @@ def kept(source: Cpp, project: Project, part: Span) -> Iterator[Kept]:
         group, size = called(function, node) if node is not None else (None, 0)
         if node is not None and group is not None and size:
             said = f"{name.decode()} of the group {grounds.quoted(function.text(group))}"
-            yield Kept(span.start, span.end, said, grounds.reaching(kernels, function, node, size))
+            yield Kept(span.start, span.end, said, grounds.convergence(kernels, function, node, size))
 
 
 def _apart(source: Cpp, project: Project, told_in: PurePath | None = None) -> Iterator[_Apart]:
@@ -217,7 +217,7 @@ def _apart(source: Cpp, project: Project, told_in: PurePath | None = None) -> It
             span = Span(offset, end.end() if end else offset)
             which = "of its group"
             claim = f"all lanes {which} reach it together"
-            ground = grounds.parted(kernels, source, offset, meeting, LANES, claim, told_in)
+            ground = grounds.separated(kernels, source, offset, meeting, LANES, claim, told_in)
             yield _Apart(span, assumption(source, project, meeting, offset, which), ground)
 
 

@@ -48,7 +48,7 @@ from hipport_passes.device.ptx.later_uses import later_uses
 from hipport_passes.device.ptx.operations import TABLE, Untranslated, expanded
 from hipport_passes.device.ptx.pasted_keyword import pasted_keywords
 from hipport_passes.device.ptx.ptx_assembly import Unparsed, opcodes, parse
-from hipport_passes.device.ptx.statements import Statement, Unreadable, statements
+from hipport_passes.device.ptx.statements import Statement, Template, Unreadable, statements
 from hipport_passes.device.ptx.translate import PtxPlace, Translation, translate
 from hipport_passes.device.ptx.written_out import TOGETHER, WrittenAsm, WrittenOut, written_out
 from hipport_passes.device.written_out_macros import mark
@@ -182,8 +182,8 @@ def _find(source: Cpp, project: Project) -> Iterator[Finding]:
             yield _written(source, project, statement, *family)
             continue
         if not any(_is_ptx(word, source) for word in words) and not _BLOCK.match(text):
-            # `"min." TYPE`: only a part of an opcode is known.
-            open_ended = all(word.endswith(b".") for word in words)
+            # `"min." TYPE`, `"add" ROUNDING ".f32"`: only a part of an opcode is known.
+            open_ended = all(word.endswith(b".") or word + b"\0" in text for word in words)
             if statement.template.holes and isinstance(source, Cuda) and open_ended:
                 yield _manual(statement, "unreadable", _unknown_text(statement))
                 continue
@@ -389,7 +389,14 @@ def _unknown_text(statement: Statement) -> str:
 
 
 def _translated(source: Cpp, project: Project, statement: Statement) -> Finding:
-    template = statement.template
+    """Translate a statement; one with macros that have several definitions if all of these mean the same."""
+    first, *others = (_translated_as(each, source, project, statement) for each in statement.templates)
+    if all((each.edits, each.certainty) == (first.edits, first.certainty) for each in others):
+        return first
+    return _manual(statement, "unreadable", _unknown_text(statement))
+
+
+def _translated_as(template: Template, source: Cpp, project: Project, statement: Statement) -> Finding:
     try:
         outputs, inputs = statement.outputs, statement.inputs
         program = parse(template.text, [operand.name for operand in (*outputs, *inputs)])
@@ -559,7 +566,7 @@ def _separate_statements(source: Cpp, project: Project) -> dict[Span, str]:
             if finding.edits and finding.span.start <= start < finding.span.end:
                 found[finding.span] = (
                     "all lanes that its mask names reach this call together (in the same iteration of the loop)"
-                    if meeting.kind == "turn"
+                    if meeting.kind == "iteration"
                     else "all lanes that its mask names reach this call together (none is at another such statement)"
                 )
     return found

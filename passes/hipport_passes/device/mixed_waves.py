@@ -31,7 +31,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         both = "" if user is native.definition else f", both in {user.name}"
         message = (
             f"{native.text} beside {_where(logical, source)}{both}: the first acts on AMD's whole wavefront, the "
-            "other on 32 lanes, and they do not agree where a wavefront has 64; count lanes by the wavefront "
+            "other on 32 lanes, and they differ where a wavefront has 64; count lanes by the wavefront "
             "throughout (warpSize, __lane_id(), masks of 64 bits), or by 32 (hipport::ballot, hipport::warp_size)"
         )
         yield Finding(native.span, "mixed", message, certainty=Certainty.MANUAL)

@@ -33,8 +33,8 @@ from hipport.program.own_headers import include
 from hipport.program.project import Project
 from hipport.syntax.cpp import Cpp
 from hipport.syntax.cuda_names import NAMES
+from hipport_passes.device.wide_warps.changed_versions import changed, lost
 from hipport_passes.device.wide_warps.masks import Masks, helpers, macros_of_warps
-from hipport_passes.device.wide_warps.parted import changed, lost
 from hipport_passes.device.wide_warps.remaining import launches_that_count
 from hipport_passes.device.wide_warps.twins import can_have_twin, name_of, renamed, twin
 from hipport_passes.device.wide_warps.widening import Widening
@@ -91,9 +91,9 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
                 f"{'; '.join(places)}: restore CUDA's version of the function, and port it again"
             )
             yield Finding(_name_span(function), "mixed", message, certainty=Certainty.MANUAL)
-    for function, message in plan.parted.items():
+    for function, message in plan.versions.items():
         if function.source is source:
-            yield Finding(_name_span(function), "parted", message, certainty=Certainty.MANUAL)
+            yield Finding(_name_span(function), "versions", message, certainty=Certainty.MANUAL)
 
 
 # ---- the request
@@ -161,7 +161,7 @@ class _Plan:
     #: Functions that an earlier run widened, and upstream has changed since.
     mixed: dict[Function, list[str]]
     #: Functions with a second version from an earlier run, or calling one, of which upstream has changed only one.
-    parted: dict[Function, str]
+    versions: dict[Function, str]
 
 
 def _plans(kernels: Kernels) -> dict[object, _Plan]:
@@ -236,7 +236,7 @@ def _planned(source: Cpp, project: Project) -> _Plan:
                 widened[function] = works[function]
         elif function in wide and function not in keeps and works[function].edits:
             widened[function] = works[function]
-    return _Plan(widened, refused, names, dict(_mixed(device, by_name)), dict(_parted(device, by_name)))
+    return _Plan(widened, refused, names, dict(_mixed(device, by_name)), dict(_changed_versions(device, by_name)))
 
 
 def _mixed(device: Iterable[Function], by_name: dict[bytes, list[Function]]) -> Iterator[tuple[Function, list[str]]]:
@@ -253,7 +253,9 @@ def _mixed(device: Iterable[Function], by_name: dict[bytes, list[Function]]) -> 
                 yield function, _listed(places)
 
 
-def _parted(device: Iterable[Function], by_name: dict[bytes, list[Function]]) -> Iterator[tuple[Function, str]]:
+def _changed_versions(
+    device: Iterable[Function], by_name: dict[bytes, list[Function]]
+) -> Iterator[tuple[Function, str]]:
     again = "restore CUDA's version of the functions concerned, and port them again"
     for function, name in lost(device, by_name):
         yield function, f"{name}, which an earlier run made for whole wavefronts, is gone but called here: {again}"

@@ -135,7 +135,7 @@ def _proof(source: Cpp, project: Project, span: Span, name: bytes, apart: Meetin
         claim = "it acts on the active lanes, and waits for no others"
         return (Ground(claim, Scope.GROUP, f"{name.decode()} has no mask", *grounds.place(source, span.start)),)
     if apart is not None:
-        return (grounds.parted(kernels, source, span.start, apart, LANES, _TOGETHER),)
+        return (grounds.separated(kernels, source, span.start, apart, LANES, _TOGETHER),)
     if source.directive(span.start) is None and _in_no_function(source, project, span):
         lost = "the parser found no function around it"
         reason = lost if source.errors else "hipport does not know that the code around it is device code"
@@ -275,7 +275,7 @@ def assumption(source: Cpp, project: Project, meeting: Meeting, offset: int, whi
         said = assumption(source, project, rest, offset, which).removesuffix(")")
         return f"{said}; they do where {unless})"
     together = f"all lanes {which} reach this call together"
-    if meeting.kind == "turn":
+    if meeting.kind == "iteration":
         return f"{together} (in the same iteration of the loop)"
     if meeting.kind == "far":
         return f"{together} (there are too many calls and conditions to follow)"

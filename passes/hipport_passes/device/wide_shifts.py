@@ -210,12 +210,12 @@ class _Values:
     def _variable(self, node: Node, depth: int) -> _Range | None:
         name = self.function.text(node)
         variable = self.function.locals.named(name, node.start_byte)
-        given = self.function.locals.given.get(variable, []) if variable is not None else []
-        if len(given) == 1 and given[0].declares and len(given[0].values) == 1 and depth:
-            found = self.range(given[0].values[0], depth - 1)
+        definitions = self.function.locals.definitions.get(variable, []) if variable is not None else []
+        if len(definitions) == 1 and definitions[0].declares and len(definitions[0].values) == 1 and depth:
+            found = self.range(definitions[0].values[0], depth - 1)
             if found is not None:
                 return found
-        if _LANE.fullmatch(name) and len(given) <= 1:
+        if _LANE.fullmatch(name) and len(definitions) <= 1:
             return _Range(0, 31)
         return None
 
@@ -403,7 +403,7 @@ def _never_zero(function: Function, node: Node) -> bool:
     variable = function.locals.named(name, node.start_byte) if node.type == "identifier" else None
     if variable is None:
         return False
-    given = [each.node for each in function.locals.given.get(variable, ())]
+    definitions = [each.node for each in function.locals.definitions.get(variable, ())]
     for condition in function.conditions(node):
         if condition.taken is None or condition.statement.type == "do_statement":
             continue
@@ -411,10 +411,14 @@ def _never_zero(function: Function, node: Node) -> bool:
             body = condition.statement.child_by_field_name("body")
             start = condition.expression.end_byte
             if condition.statement.type == "for_statement" and (body is None or not _inside(node, body)):
-                changes = [each for each in given if body is None or _inside(each, body)]  # The update follows it.
+                changes = [
+                    each for each in definitions if body is None or _inside(each, body)
+                ]  # The update follows it.
             else:
-                changes = [each for each in given if start <= each.start_byte and each.end_byte <= node.start_byte]
-            if not changes and not _changed_in_loop(given, node, condition.statement):
+                changes = [
+                    each for each in definitions if start <= each.start_byte and each.end_byte <= node.start_byte
+                ]
+            if not changes and not _changed_in_loop(definitions, node, condition.statement):
                 return True
     for leaving in function.exits_before(node):
         if leaving.end_byte > node.start_byte:
@@ -424,8 +428,8 @@ def _never_zero(function: Function, node: Node) -> bool:
             continue
         if _says_not_zero(function, asked.expression, name, not asked.taken):
             start = asked.statement.end_byte
-            changes = [each for each in given if start <= each.start_byte and each.end_byte <= node.start_byte]
-            if not changes and not _changed_in_loop(given, node, asked.statement):
+            changes = [each for each in definitions if start <= each.start_byte and each.end_byte <= node.start_byte]
+            if not changes and not _changed_in_loop(definitions, node, asked.statement):
                 return True
     return False
 
@@ -471,8 +475,8 @@ def _made_of(function: Function, node: Node, depth: int = 3) -> set[bytes]:
             variable = function.locals.named(name, current.start_byte)
             if (variable is not None or name in function.parameters) and name not in names:
                 names.add(name)
-                given = function.locals.given.get(variable, []) if left and variable is not None else []
-                stack += [(value, left - 1) for each in given for value in each.values]
+                definitions = function.locals.definitions.get(variable, []) if left and variable is not None else []
+                stack += [(value, left - 1) for each in definitions for value in each.values]
         stack += [(child, left) for child in current.named_children]
     return names
 

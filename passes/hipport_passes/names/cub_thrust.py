@@ -493,7 +493,7 @@ def _apart(source: Cpp, project: Project) -> Iterator[Finding]:
         function = function_at(source, offset)
         node = function.body.descendant_for_byte_range(offset, end.end()) if function is not None else None
         lanes = objects.group(function, node)[1] if function is not None and node is not None else WARP
-        if lanes > WARP and meeting.kind == "turn":
+        if lanes > WARP and meeting.kind == "iteration":
             continue  # For a block, as for a barrier, different iterations do not matter on AMD.
         of = "of a block" if lanes > WARP else "of a logical warp"
         why = assumption(source, project, meeting, offset, of)

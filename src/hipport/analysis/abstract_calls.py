@@ -132,7 +132,7 @@ class AbstractCalls(MemoryAccess):
 
     def _after(self, before: Cells, outcomes: Sequence[Cells]) -> Cells:
         """Return the variables after a call of one of several functions, given the variables after each."""
-        given = self._given()
+        definition = self._definition()
         after: Cells = {}
         for cells in outcomes:
             after.update(cells)
@@ -149,7 +149,7 @@ class AbstractCalls(MemoryAccess):
                 if old is not None and all(part == old for part in parts):
                     slots[path] = old
                 else:
-                    slots[path] = Slot(join(part.value for part in parts), given)
+                    slots[path] = Slot(join(part.value for part in parts), definition)
             after[key] = slots
         return after
 
@@ -215,8 +215,8 @@ class AbstractCalls(MemoryAccess):
         for key in led - direct:
             if key in self.cells:
                 self.cells[key] = {
-                    path: slot if path == ("&",) else Slot(Value(VARYING, why=why), self._given())
-                    for path, slot in (self.cells[key] or {(): Slot(UNIFORM, self._given())}).items()
+                    path: slot if path == ("&",) else Slot(Value(VARYING, why=why), self._definition())
+                    for path, slot in (self.cells[key] or {(): Slot(UNIFORM, self._definition())}).items()
                 }
 
     def _do_call(self, each: Instruction) -> Value:
@@ -483,8 +483,8 @@ class AbstractCalls(MemoryAccess):
         return value.at_most(callee.level, callee.why) if callee.level < value.level else value
 
     def _join_after(self, before: Cells, after: Sequence[Cells]) -> None:
-        given = self._given()
-        joined: Cells = {}
+        definition = self._definition()
+        merged: Cells = {}
         for key in dict.fromkeys(key for cells in after for key in cells):
             found = [cells[key] for cells in after if key in cells]
             slots = {}
@@ -492,9 +492,9 @@ class AbstractCalls(MemoryAccess):
                 parts = [one[path] for one in found if path in one]
                 old = before.get(key, {}).get(path)
                 same = old is not None and all(part == old for part in parts)
-                slots[path] = old if same and old is not None else Slot(join(part.value for part in parts), given)
-            joined[key] = slots
-        self.cells = joined
+                slots[path] = old if same and old is not None else Slot(join(part.value for part in parts), definition)
+            merged[key] = slots
+        self.cells = merged
 
     def _default_parts(self, each: Instruction, address: Value, name: str, depth: int = 4) -> None:
         """Default-construct the bases and members that are objects."""

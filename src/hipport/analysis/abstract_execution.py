@@ -173,7 +173,7 @@ class AbstractExecution:
             if not renaming.possible or renaming.reaches_any(self.escaped):
                 renaming = None
         memory = frozenset(
-            (number if alone else (of, number), path, slot.value, () if alone else slot.given)
+            (number if alone else (of, number), path, slot.value, () if alone else slot.definition)
             for of, number in reached
             for path, slot in cells[of, number].items()
         )
@@ -217,18 +217,18 @@ class AbstractExecution:
         cells = dict(start.cells)
         offset = 0
         for number, cell in enumerate(ir.cells[: ir.parameters + (ir.this >= 0)]):
-            key, given = (depth, number), (depth, -1, number)
+            key, definition = (depth, number), (depth, -1, number)
             if number == ir.this:
-                cells[key] = {(): Slot(start.this or varying("`this` is not known"), given)}
+                cells[key] = {(): Slot(start.this or varying("`this` is not known"), definition)}
                 offset = 1
                 continue
             position = number - offset
             if cell.pack:
-                cells[key] = {("&",): Slot(self._packed(cells, start, position, number), given)}
+                cells[key] = {("&",): Slot(self._packed(cells, start, position, number), definition)}
                 continue
             if cell.kind == "pack":
                 value = least(start.arguments[position:]) if position < len(start.arguments) else UNIFORM
-                store(cells, key, (), value, given)
+                store(cells, key, (), value, definition)
                 continue
             if position < len(start.arguments):
                 value = start.arguments[position]
@@ -239,14 +239,14 @@ class AbstractExecution:
             if cell.kind != "reference":
                 if not cell.pointer and not is_wide(cell.type):
                     value = narrowed(value, cell.type)
-                store(cells, key, (), value, given)
+                store(cells, key, (), value, definition)
                 continue
             if address is None:
                 # It is bound to an object that only the call has.
                 hidden = Place(depth, f"argument {number}")
-                store(cells, (depth, hidden.cell), (), value, given)
+                store(cells, (depth, hidden.cell), (), value, definition)
                 address = Value(GRID, targets=frozenset((hidden,)))
-            cells[key] = {("&",): Slot(address, given)}
+            cells[key] = {("&",): Slot(address, definition)}
         return cells
 
     def _defaults(self, ir: DeviceIR) -> frozenset[int]:
@@ -275,7 +275,7 @@ class AbstractExecution:
 
     def _nothing_known(self, start: Start, why: Reason) -> CallResult:
         """The outcome of a call that is not followed: all memory that it can reach may hold anything."""
-        given, anything = (len(self.frames), -2, 0), Value(VARYING, why=why)
+        definition, anything = (len(self.frames), -2, 0), Value(VARYING, why=why)
         after = dict(start.cells)
         values = [value for value in (*start.addresses, *start.arguments, start.this) if value is not None]
         if start.closure is not None:
@@ -284,12 +284,14 @@ class AbstractExecution:
         for target in (target for value in values for target in value.targets or ()):
             if isinstance(target, Place):
                 direct.add((target.frame, target.cell))
-                store(after, (target.frame, target.cell), around_elements(target.path), anything, given)
+                store(after, (target.frame, target.cell), around_elements(target.path), anything, definition)
         # What these lead to: by members and pointers in memory, and what a lambda captured.
         for key in self.escaped.union(*(reachable_from(start.cells, value) for value in values)) - direct:
             if key in after:
-                known = after[key] or {(): Slot(UNIFORM, given)}
-                after[key] = {path: slot if path == ("&",) else Slot(anything, given) for path, slot in known.items()}
+                known = after[key] or {(): Slot(UNIFORM, definition)}
+                after[key] = {
+                    path: slot if path == ("&",) else Slot(anything, definition) for path, slot in known.items()
+                }
         return CallResult(Value(VARYING, why=why), None, after)
 
     def flow(self, ir: DeviceIR) -> Reconvergence:
@@ -398,9 +400,9 @@ class _Activation(AbstractCalls):
         # The variables of the function no longer exist.
         kept = {
             key: slots
-            if all(slot.given[0] < self.depth for slot in slots.values())
+            if all(slot.definition[0] < self.depth for slot in slots.values())
             else {
-                path: slot if slot.given[0] < self.depth else Slot(slot.value, (self.depth, -3, 0))
+                path: slot if slot.definition[0] < self.depth else Slot(slot.value, (self.depth, -3, 0))
                 for path, slot in slots.items()
             }
             for key, slots in last.items()
@@ -472,9 +474,9 @@ class _Activation(AbstractCalls):
             for path in dict.fromkeys(path for slots_, *_ in found for path in slots_):
                 slot = self._merged(path, found, limit, why, block)
                 old = before.get(path) if before is not None else None
-                if old is None or old.given != slot.given or old.value != slot.value:
-                    if old is not None and old.given == slot.given and visit > 2:
-                        slot = Slot(wider(old.value, slot.value), slot.given)
+                if old is None or old.definition != slot.definition or old.value != slot.value:
+                    if old is not None and old.definition == slot.definition and visit > 2:
+                        slot = Slot(wider(old.value, slot.value), slot.definition)
                     same = same and old is not None and old == slot
                 slots[path] = slot
             merged[key] = before if same and before is not None and len(before) == len(slots) else slots
@@ -499,7 +501,12 @@ class _Activation(AbstractCalls):
         entered = any(path in each for each, _, inside in found if not inside)
         for each, left, inside in found:
             slot = each.get(path)
-            if inside and entered and slot is not None and (slot.given[0] != self.depth or slot.given[1] not in inside):
+            if (
+                inside
+                and entered
+                and slot is not None
+                and (slot.definition[0] != self.depth or slot.definition[1] not in inside)
+            ):
                 continue  # the loop does not assign it: it keeps its value from before the loop
             if slot is None:
                 value = lookup(each, path) if path != ("&",) else None
@@ -507,13 +514,13 @@ class _Activation(AbstractCalls):
                     continue
                 slot = Slot(value, (self.depth, -4, 0))
             for level, reason, loop in left:
-                if slot.given[0] == self.depth and slot.given[1] in loop.blocks:
-                    slot = Slot(slot.value.at_most(level, reason), (self.depth, slot.given[1], -2 - loop.header))
+                if slot.definition[0] == self.depth and slot.definition[1] in loop.blocks:
+                    slot = Slot(slot.value.at_most(level, reason), (self.depth, slot.definition[1], -2 - loop.header))
             slots.append(slot)
         if len(slots) == 1:
             return slots[0]
-        if all(slot.given == slots[0].given for slot in slots):
-            return Slot(join(slot.value for slot in slots), slots[0].given)
+        if all(slot.definition == slots[0].definition for slot in slots):
+            return Slot(join(slot.value for slot in slots), slots[0].definition)
         value = join(slot.value for slot in slots).at_most(limit, why)
         return Slot(value, (self.depth, block, -1))
 

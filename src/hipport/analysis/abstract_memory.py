@@ -31,7 +31,7 @@ class Slot(NamedTuple):
     """The value of a part of a variable, and its definition: the frame, the block and the instruction."""
 
     value: Value
-    given: tuple[int, int, int]
+    definition: tuple[int, int, int]
 
 
 Cells = dict[tuple[int, "int | str"], dict[tuple[str, ...], Slot]]
@@ -88,16 +88,16 @@ def updated(cells: Cells, after: Cells) -> Cells:
 
 
 def store(
-    cells: Cells, key: tuple[int, int | str], path: tuple[str, ...], value: Value, given: tuple[int, int, int]
+    cells: Cells, key: tuple[int, int | str], path: tuple[str, ...], value: Value, definition: tuple[int, int, int]
 ) -> None:
     """Assign to a part of a variable: everything known of its contents is dropped."""
     slots = cells.get(key, {})
     length = len(path)
     kept = {known: slot for known, slot in slots.items() if known[:length] != path or known == ("&",)}
-    kept[path] = Slot(value._replace(fields=()) if value.fields else value, given)
+    kept[path] = Slot(value._replace(fields=()) if value.fields else value, definition)
     for name, part in value.fields:
         inner: Cells = {key: {}}
-        store(inner, key, (*path, name), part, given)
+        store(inner, key, (*path, name), part, definition)
         kept.update(inner[key])
     cells[key] = kept
 
@@ -116,7 +116,7 @@ def weaken(
     key: tuple[int, int | str],
     path: tuple[str, ...],
     value: Value,
-    given: tuple[int, int, int],
+    definition: tuple[int, int, int],
     address: Value,
 ) -> None:
     """Assign to a part of a variable that may also be another one, given by `address`: both values remain possible."""
@@ -125,11 +125,11 @@ def weaken(
     for known, slot in before.items():
         # The enclosing object stays as it is, because the part itself is more precise.
         if known != ("&",) and len(known) >= len(path) and overlap(known, path):
-            slots[known] = Slot(join((slot.value, value)).at_most(address.level, address.why), given)
+            slots[known] = Slot(join((slot.value, value)).at_most(address.level, address.why), definition)
     if path not in before:
         whole = lookup(before, path)
         both = value if whole is None else join((whole, value))
-        slots[path] = Slot(both.at_most(address.level, address.why), given)
+        slots[path] = Slot(both.at_most(address.level, address.why), definition)
     cells[key] = slots
 
 

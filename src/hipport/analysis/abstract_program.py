@@ -105,7 +105,7 @@ class Frame:
     blocks: Blocks
     closure: Closure | None = None
     #: The number of arguments of the call.
-    given: int = 0
+    arguments: int = 0
     result_address: list[Value] = field(default_factory=list)
 
 

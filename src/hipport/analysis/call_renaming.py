@@ -60,7 +60,7 @@ class Renaming:
 
     def restored(self, outcome: CallResult) -> CallResult:
         """Return a renamed outcome of an equal input in terms of this call."""
-        definitions = {number: given for given, number in self._definitions.items()}
+        definitions = {number: definition for definition, number in self._definitions.items()}
 
         def place(target: Place) -> Place:
             if target.frame == _OUTER:
@@ -70,9 +70,9 @@ class Renaming:
             return target._replace(frame=self._depth) if target.frame == _OWN else target
 
         def slot(each: Slot) -> Slot:
-            frame, block, index = each.given
-            given = definitions[block] if frame == _OUTER else (self._depth, block, index)
-            return Slot(_with_places(each.value, place), given)
+            frame, block, index = each.definition
+            definition = definitions[block] if frame == _OUTER else (self._depth, block, index)
+            return Slot(_with_places(each.value, place), definition)
 
         cells: Cells = {
             self._keys[number]: {path: slot(each) for path, each in slots.items()}
@@ -103,10 +103,10 @@ class Renaming:
         return made if made is None or made.volatile else made._replace(name="")
 
     def _slot(self, slot: Slot) -> Slot:
-        frame, block, index = slot.given
+        frame, block, index = slot.definition
         if frame == self._depth:
             return Slot(self._value(slot.value), (_OWN, block, index))
-        number = self._definitions.setdefault(slot.given, len(self._definitions))
+        number = self._definitions.setdefault(slot.definition, len(self._definitions))
         return Slot(self._value(slot.value), (_OUTER, number, 0))
 
     def _value(self, value: Value) -> Value:

@@ -146,7 +146,7 @@ class LaneNaming(NamedTuple):
     by: frozenset[bytes] = frozenset()
 
 
-class Reached(NamedTuple):
+class ReachedCollective(NamedTuple):
     """A collective that a function or macro reaches. `skipped`: some calls of the function may not reach it.
 
     `under`: conditions under which it is reached, in terms of the caller. `mask`: the lanes that it names, as a number;
@@ -171,9 +171,9 @@ class _Common:
     arguments of the call, each with its function, macro or class.
     """
 
-    all: dict[CallPlace, Reached]
-    of_call: dict[CallPlace, tuple[Function | Text, Reached]]
-    whole: tuple[Reached, ...]
+    all: dict[CallPlace, ReachedCollective]
+    of_call: dict[CallPlace, tuple[Function | Text, ReachedCollective]]
+    whole: tuple[ReachedCollective, ...]
 
 
 class Mention(NamedTuple):
@@ -181,10 +181,10 @@ class Mention(NamedTuple):
 
     node: Node
     sides: tuple[Side, ...]
-    reached: tuple[Reached, ...]
+    reached: tuple[ReachedCollective, ...]
 
 
-class Reach:
+class CollectiveSummaries:
     """The summaries of the functions and macros in the files that `source` is connected to.
 
     If the path to two calls depends on a value, such as a pointer, `found` has their meeting.
@@ -206,16 +206,16 @@ class Reach:
         #: The places in a function from which collectives are reached.
         self.mentions: _Rounds[Function, tuple[Mention, ...]] = _Rounds(self._mentions, ())
         #: The calls that a macro or class reaches.
-        self.of_text: _Rounds[Text, tuple[Reached, ...]] = _Rounds(self._of_text, ())
+        self.of_text: _Rounds[Text, tuple[ReachedCollective, ...]] = _Rounds(self._of_text, ())
         #: The summaries by name. They are computed for all calls of a name together, because there may be as many calls
         #: as there are functions of the name.
         self._called: _Rounds[bytes, _Common] = _Rounds(self._find_called, _Common({}, {}, ()))
         #: What a name in a macro or class reaches. Its arguments there are ignored.
-        self._named_in_macro: _Rounds[bytes, tuple[Reached, ...]] = _Rounds(self._find_named_in_macro, ())
-        self._reached: dict[Function, tuple[Reached, ...]] = {}
-        self._by_pointers: dict[Function, dict[CallPlace, Reached]] = {}
+        self._named_in_macro: _Rounds[bytes, tuple[ReachedCollective, ...]] = _Rounds(self._find_named_in_macro, ())
+        self._summaries: dict[Function, tuple[ReachedCollective, ...]] = {}
+        self._by_pointers: dict[Function, dict[CallPlace, ReachedCollective]] = {}
         #: Derived results that many calls share, by the object and the operation.
-        self._derived: dict[object, tuple[tuple[Reached, ...], tuple[Reached, ...]]] = {}
+        self._derived: dict[object, tuple[tuple[ReachedCollective, ...], tuple[ReachedCollective, ...]]] = {}
         self._places: dict[PurePath, list[tuple[int, bytes]]] = {}
         self._named_by: dict[tuple[Function, int, int, int], LaneNaming] = {}
         self._indirect: dict[Function, list[tuple[Indirect, list[Function]]]] = {}
@@ -225,13 +225,13 @@ class Reach:
         #: The functions that may be called by pointers and objects, and the names of virtual functions.
         self.pointed = pointed(self.files, functions)
         #: Collectives in lambdas that are passed to functions, by the number of the lambda's parameters.
-        self.handed: dict[int, list[Reached]] = {}
+        self.handed: dict[int, list[ReachedCollective]] = {}
         for function in functions:
             for count, start, name in self._find_handed(function):
                 node = function.body.descendant_for_byte_range(start, start + len(name))
                 given = _arguments_of(node) if node is not None else ()
                 lanes = self._by_pointer(
-                    Reached(CallPlace(function.source.path, start), name, LaneNaming(), False, WARP)
+                    ReachedCollective(CallPlace(function.source.path, start), name, LaneNaming(), False, WARP)
                 )
                 mask = collectives.naming(name, given)
                 named = self._named(function, mask) if mask is not None else LaneNaming()
@@ -266,7 +266,7 @@ class Reach:
             found = count
             for each in rounds:
                 each.begin()
-            self._reached, self._derived, self._by_pointers = {}, {}, {}
+            self._summaries, self._derived, self._by_pointers = {}, {}, {}
 
     def _words_of(self, unit: Function | Text, more: AbstractSet[bytes] = frozenset()) -> Iterator[tuple[int, bytes]]:
         """Yield the places in a function or macro of collectives' names, their transitive callers', and `more`."""
@@ -293,26 +293,26 @@ class Reach:
             self.too_far((each for mention in found for each in mention.reached), "unclear")
         return found
 
-    def too_far(self, calls: Iterable[Reached], kind: str = "far") -> None:
+    def too_far(self, calls: Iterable[ReachedCollective], kind: str = "far") -> None:
         """Record calls for which the other calls that lanes may make meanwhile are not followed."""
         for each in calls:
             if not each.lanes.inside:
                 self.found.setdefault(each.place, Meeting(kind, each.place))
 
-    def reached(self, unit: Function | Text) -> Iterable[Reached]:
+    def summary(self, unit: Function | Text) -> Iterable[ReachedCollective]:
         """Return the calls that a function, macro or class reaches, from the view of its callers."""
         if isinstance(unit, Text):
             return self.of_text(unit)
         mentions = self.mentions(unit)
         if unit in self.mentions.open:
-            return self._reached_by(unit, mentions)
-        if unit not in self._reached:
-            self._reached[unit] = tuple(self._reached_by(unit, mentions))
-        return self._reached[unit]
+            return self._summarize(unit, mentions)
+        if unit not in self._summaries:
+            self._summaries[unit] = tuple(self._summarize(unit, mentions))
+        return self._summaries[unit]
 
-    def _reached_by(self, unit: Function, mentions: tuple[Mention, ...]) -> Iterator[Reached]:
+    def _summarize(self, unit: Function, mentions: tuple[Mention, ...]) -> Iterator[ReachedCollective]:
         given = frozenset(unit.parameters)
-        seen: dict[int, tuple[Reached, ...]] = {}
+        seen: dict[int, tuple[ReachedCollective, ...]] = {}
         for mention in mentions:
             skipped = any(not side.often and not side.left for side in mention.sides)
             # Conditions on the function's own variables mean nothing to a caller.
@@ -327,8 +327,12 @@ class Reach:
                 yield from found
 
     def _derive(
-        self, reached: tuple[Reached, ...], skipped: bool, conditions: frozenset[bytes], given: frozenset[bytes]
-    ) -> tuple[Reached, ...]:
+        self,
+        reached: tuple[ReachedCollective, ...],
+        skipped: bool,
+        conditions: frozenset[bytes],
+        given: frozenset[bytes],
+    ) -> tuple[ReachedCollective, ...]:
         """Return the reached calls as seen by a caller of a function with these parameters, under such conditions."""
         key = (id(reached), skipped, conditions)
         if key in self._derived:
@@ -354,7 +358,7 @@ class Reach:
         # Many macros, classes and functions share results, which stay alive because these hold them.
         seen: set[int] = set()
         for unit in self.transitive_callers.get(name, ()):
-            reached = self.reached(unit)
+            reached = self.summary(unit)
             if id(reached) in seen:
                 continue
             of_any = isinstance(reached, tuple)
@@ -375,7 +379,7 @@ class Reach:
 
     def _find_mentions(self, unit: Function) -> Iterator[Mention]:
         lambdas = _lambdas(unit)
-        inside: dict[bytes, dict[CallPlace, Reached]] = {}
+        inside: dict[bytes, dict[CallPlace, ReachedCollective]] = {}
         for start, name in self._words_of(unit, lambdas.keys()):
             end = start + len(name)
             collective = self.collectives.names.fullmatch(name)
@@ -401,14 +405,14 @@ class Reach:
             if not collective and node.type == "identifier" and unit.locals.named(name, start) is not None:
                 continue  # a variable that has the name of a function
             given = _arguments_of(node)
-            reached: tuple[Reached, ...]
+            reached: tuple[ReachedCollective, ...]
             group, size = (self.collectives.naming(name, given), WARP) if collective else (None, 0)
             if collective and self.collectives.group is not None:
                 group, size = self.collectives.group(unit, node)
             if size:
                 place = CallPlace(unit.source.path, start)
                 lanes, mask = self._named(unit, group), self._mask(unit, group)
-                reached = (Reached(place, name, lanes, False, size, mask=mask),)
+                reached = (ReachedCollective(place, name, lanes, False, size, mask=mask),)
             else:
                 reached = self._by_call(unit, name, node, given)
             if reached:
@@ -421,7 +425,9 @@ class Reach:
                 most = max(each.size for each in reached)
                 yield Mention(node, self._sides(unit, node, most), reached)
 
-    def _by_call(self, unit: Function, name: bytes, node: Node, given: tuple[Node, ...]) -> tuple[Reached, ...]:
+    def _by_call(
+        self, unit: Function, name: bytes, node: Node, given: tuple[Node, ...]
+    ) -> tuple[ReachedCollective, ...]:
         """Return what a function reaches at a call, or mention, of a transitive caller of a collective."""
         common = self._called(name)
         if not common.of_call:
@@ -439,8 +445,8 @@ class Reach:
             under = frozenset(with_arguments(text, each.parameters, texts) for text in inner.under) - {b""}
             skipped = inner.skipped
             if isinstance(each, Text) and under:
-                agreed = {text: self._uniformity(unit, text, node) for text in under}
-                under = frozenset(text for text in under if agreed[text] < inner.size)
+                uniformities = {text: self._uniformity(unit, text, node) for text in under}
+                under = frozenset(text for text in under if uniformities[text] < inner.size)
                 skipped = skipped or bool(under)
             reached[place] = inner._replace(lanes=lanes, under=under, skipped=skipped, mask=mask)
         return tuple(reached.values())
@@ -457,7 +463,7 @@ class Reach:
             if unit.source.directive(node.start_byte):
                 continue
             for text in self.kernels.expanded(unit.source, name, [unit.text(argument) for argument in given]):
-                reached: dict[CallPlace, Reached] = {}
+                reached: dict[CallPlace, ReachedCollective] = {}
                 count = 0
                 for argument in given:
                     word = unit.text(argument)
@@ -474,7 +480,7 @@ class Reach:
                             for each in self._from_pointer(of).values()
                         ]
                     elif not inner:
-                        inner = [each for of in self.transitive_callers.get(word, ()) for each in self.reached(of)]
+                        inner = [each for of in self.transitive_callers.get(word, ()) for each in self.summary(of)]
                     reached |= {each.place: each for each in inner}
                 if not reached:
                     continue
@@ -493,14 +499,14 @@ class Reach:
         if unit not in self._operator_uses:
             self._operator_uses[unit] = [*operator_uses(unit, self.operators)] if self.operators else []
         for node, of in self._operator_uses[unit]:
-            reached: dict[CallPlace, Reached] = {}
+            reached: dict[CallPlace, ReachedCollective] = {}
             for operator in of:
                 reached |= self._from_pointer(operator)
             if reached:
                 size = max(each.size for each in reached.values())
                 yield Mention(node, self._sides(unit, node, size), tuple(reached.values()))
 
-    def _in_lambda(self, unit: Function, start: int, end: int) -> list[Reached]:
+    def _in_lambda(self, unit: Function, start: int, end: int) -> list[ReachedCollective]:
         """The collectives that stand in a lambda of the function."""
         found = []
         for at, name in self._words_of(unit):
@@ -510,10 +516,10 @@ class Reach:
             if self.collectives.names.fullmatch(name) and self.collectives.group is None:
                 given = _arguments_of(node)
                 lanes = _from_outside(self._named(unit, self.collectives.naming(name, given)), start, end)
-                found.append(Reached(CallPlace(unit.source.path, at), name, lanes, False, WARP))
+                found.append(ReachedCollective(CallPlace(unit.source.path, at), name, lanes, False, WARP))
             else:
                 found += [
-                    self._by_pointer(each) for of in self.transitive_callers.get(name, ()) for each in self.reached(of)
+                    self._by_pointer(each) for of in self.transitive_callers.get(name, ()) for each in self.summary(of)
                 ]
         return found
 
@@ -577,27 +583,27 @@ class Reach:
             count = len(given.named_children) if given is not None else 0
             yield from ((count, start, collective) for start, collective in inside)
 
-    def _from_pointer(self, function: Function) -> dict[CallPlace, Reached]:
+    def _from_pointer(self, function: Function) -> dict[CallPlace, ReachedCollective]:
         """What functions reach that are called by pointer, as an object or as an operator, by place."""
         if function not in self._by_pointers:
-            found = {each.place: self._by_pointer(each) for each in self.reached(function)}
+            found = {each.place: self._by_pointer(each) for each in self.summary(function)}
             if function in self.mentions.open:
                 return found
             self._by_pointers[function] = found
         return self._by_pointers[function]
 
     @staticmethod
-    def _by_pointer(reached: Reached) -> Reached:
+    def _by_pointer(reached: ReachedCollective) -> ReachedCollective:
         """The result for a call by pointer, whose arguments are not followed."""
         lanes = LaneNaming(inside=bool(reached.lanes.inside or reached.lanes.found))
         return reached._replace(lanes=lanes, under=frozenset())
 
-    def _of_text(self, text: Text) -> tuple[Reached, ...]:
+    def _of_text(self, text: Text) -> tuple[ReachedCollective, ...]:
         parts = [*self._of_macro(text)]
         # Several paths may lead to the same call.
         return parts[0] if len(parts) == 1 else tuple(dict.fromkeys(chain(*parts)))
 
-    def _of_macro(self, macro: Text) -> Iterator[tuple[Reached, ...]]:
+    def _of_macro(self, macro: Text) -> Iterator[tuple[ReachedCollective, ...]]:
         code = macro.source.code
         for start, name in self._words_of(macro):
             if self.collectives.names.fullmatch(name):
@@ -615,15 +621,15 @@ class Reach:
                 inside = any(self.collectives.lanes.fullmatch(word) for word in words)
                 under = frozenset(conditions_of(macro, start))
                 yield (
-                    Reached(
+                    ReachedCollective(
                         CallPlace(macro.source.path, start), name, LaneNaming(inside, parameter), False, WARP, under
                     ),
                 )
             else:
                 yield self._named_in_macro(name)
 
-    def _find_named_in_macro(self, name: bytes) -> tuple[Reached, ...]:
-        reached = chain.from_iterable(self.reached(unit) for unit in self.transitive_callers.get(name, ()))
+    def _find_named_in_macro(self, name: bytes) -> tuple[ReachedCollective, ...]:
+        reached = chain.from_iterable(self.summary(unit) for unit in self.transitive_callers.get(name, ()))
         return tuple(dict.fromkeys(each._replace(under=frozenset()) for each in reached))
 
     def _named(self, function: Function, mask: Node | None, depth: int = 3) -> LaneNaming:
@@ -645,8 +651,8 @@ class Reach:
             variable = function.locals.named(word, mask.start_byte)
             if variable is None:
                 continue
-            given = function.locals.given.get(variable, ())
-            once = [each for each in given if each.declares and b"const" in function.text(each.node)]
+            definitions = function.locals.definitions.get(variable, ())
+            once = [each for each in definitions if each.declares and b"const" in function.text(each.node)]
             # A variable with a constant's name is not the constant, and a variable may be assigned again.
             if mask.type != "identifier" or len(once) != 1 or len(once[0].values) != 1:
                 return _ALL_LANES
@@ -665,10 +671,10 @@ class Reach:
             variable = function.locals.named(word, mask.start_byte)
             if variable is None:
                 continue
-            given = function.locals.given.get(variable, ())
-            if not given and word in function.parameters:
+            definitions = function.locals.definitions.get(variable, ())
+            if not definitions and word in function.parameters:
                 return LaneNaming(parameter=function.parameters.index(word))
-            for each in given:
+            for each in definitions:
                 for value in each.values:
                     if not lanes.isdisjoint(WORD.findall(function.text(value))):
                         found.add(each.node.start_byte)

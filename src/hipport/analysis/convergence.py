@@ -9,8 +9,8 @@ kinds of code, which are found here:
 * "branch": lanes diverge, and some reach one call of the collective, some another one (or the same one, in a function
   that both branches call). On a GPU that waits they meet there.
 * "apart": two calls, one after the other, under conditions that exclude each other (`x < n`, then `x >= n`).
-* "turn": a call under a condition within a loop, so that lanes reach it in different iterations. For a group of lanes,
-  which names all of them, also a call in a loop that some lanes may leave before others.
+* "iteration": a call under a condition within a loop, so that lanes reach it in different iterations. For a group of
+  lanes, which names all of them, also a call in a loop that some lanes may leave before others.
 
 Where lanes may diverge at too many places to compare each with each, in functions that are nested too deep or called
 through too many others, a call that not all lanes reach counts as one of these ("far").
@@ -36,11 +36,11 @@ from hipport.analysis.collective_summary import (
     CallPlace,
     Cause,
     Collectives,
+    CollectiveSummaries,
     LaneNaming,
     Meeting,
     Mention,
-    Reach,
-    Reached,
+    ReachedCollective,
 )
 from hipport.analysis.divergence import Side, loops_around, may_change, relation, side_of
 from hipport.analysis.exclusive_conditions import WORD, compared, exclude
@@ -58,17 +58,19 @@ _MOST_CALLS = 4
 # Beyond this number of sides, or of conditions on one operand, not all pairs are compared.
 _MOST_COMPARED = 256
 # A collective, and the call in a function through which it is reached.
-_ReachedBy = tuple[Mention, Reached]
+_MentionedCollective = tuple[Mention, ReachedCollective]
 
 
 def meetings(source: Cpp, project: Project, collectives: Collectives) -> dict[int, Meeting]:
     """Return the calls in `source` that lanes may make separately, by the places of their names."""
     known: dict[object, dict[CallPlace, Meeting]] = project.component(source).fact(_meetings)
     if collectives not in known:
-        known[collectives] = _Search(Reach(project, source, collectives, False)).found
+        known[collectives] = _Search(CollectiveSummaries(project, source, collectives, False)).found
         kernels = Kernels.of(project)
         # If the search without assumptions finds the same, the assumptions are irrelevant.
-        shown = _Search(Reach(project, source, collectives, True)).found if kernels.assumption(source) else {}
+        shown = (
+            _Search(CollectiveSummaries(project, source, collectives, True)).found if kernels.assumption(source) else {}
+        )
         for place in shown.keys() - known[collectives].keys():
             file = project.by_path[place.path]
             assert isinstance(file, Cpp)
@@ -83,12 +85,12 @@ def _meetings(component: Component) -> dict[object, dict[CallPlace, Meeting]]:
 
 
 class _Search:
-    """The search for all meetings among the calls that functions reach."""
+    """The search for all meetings among the calls that functions summaries."""
 
-    def __init__(self, reach: Reach) -> None:
-        self.reach = reach
-        self.found = reach.found
-        for unit in reach.units:
+    def __init__(self, summaries: CollectiveSummaries) -> None:
+        self.summaries = summaries
+        self.found = summaries.found
+        for unit in summaries.units:
             if isinstance(unit, Function):
                 self._check(unit)
             else:
@@ -96,13 +98,13 @@ class _Search:
 
     def _check(self, function: Function) -> None:
         by_sides: dict[tuple[Side, ...], list[Mention]] = {}
-        for mention in self.reach.mentions(function):
+        for mention in self.summaries.mentions(function):
             by_sides.setdefault(mention.sides, []).append(mention)
-            self._check_turns(function, mention)
+            self._check_iterations(function, mention)
         self._check_given(function)
         contexts = [(sides, mentions) for sides, mentions in by_sides.items() if sides]
         if sum(len(sides) for sides, _ in contexts) > _MOST_COMPARED:
-            self.reach.too_far(
+            self.summaries.too_far(
                 each
                 for sides, mentions in contexts
                 for mention in mentions
@@ -123,13 +125,13 @@ class _Search:
 
     def _check_given(self, function: Function) -> None:
         """Record pairs of calls whose arguments exclude each other: `f(v, v > 0); f(v, v <= 0)`."""
-        mentions = self.reach.mentions(function)
+        mentions = self.summaries.mentions(function)
         if len({mention.node.id for mention in mentions}) < 2:
             return
         if not any(each.under for mention in mentions for each in mention.reached):
             return  # the callees have no conditions
         # A condition beyond the limit may exclude any other.
-        cut: dict[bytes, list[_ReachedBy]] = {}
+        cut: dict[bytes, list[_MentionedCollective]] = {}
         for mention in mentions:
             for each in mention.reached:
                 if MORE in each.under and not each.lanes.inside:
@@ -142,14 +144,14 @@ class _Search:
         for texts in _asked(mentions):
             pairs = _pairs(texts)
             if pairs is None:
-                self.reach.too_far(each for given in texts.values() for _, each in given)
+                self.summaries.too_far(each for given in texts.values() for _, each in given)
                 continue
             for one, two in pairs:
                 if exclude(one, two):
                     for first, second in product(texts[one], texts[two]):
                         self._meet_given(function, first, second)
 
-    def _meet_given(self, function: Function, first: _ReachedBy, second: _ReachedBy) -> None:
+    def _meet_given(self, function: Function, first: _MentionedCollective, second: _MentionedCollective) -> None:
         (one, a), (two, b) = first, second
         if not a.mask & b.mask:
             return
@@ -165,7 +167,7 @@ class _Search:
         if not CHOICE.search(macro.source.code, macro.start, macro.end):
             return
         calls: dict[bytes, dict[CallPlace, None]] = {}
-        for each in self.reach.of_text(macro):
+        for each in self.summaries.of_text(macro):
             if not each.lanes.inside:
                 calls.setdefault(each.name, {})[each.place] = None
         for places in calls.values():
@@ -174,7 +176,7 @@ class _Search:
                 self.found.setdefault(place, Meeting("branch", others[0] if place == first else first))
 
     def _meet(self, kind: str, one: Mention, own: Side, two: Mention, other: Side, cause: Cause) -> None:
-        others: dict[bytes, list[Reached]] = {}
+        others: dict[bytes, list[ReachedCollective]] = {}
         for b in two.reached:
             if not _determined_within(b.lanes, other):
                 others.setdefault(b.name, []).append(b)
@@ -193,10 +195,10 @@ class _Search:
                     self.found.setdefault(b.place, Meeting(kind, a.place, cause=cause))
             alone[a.name] = [b for b in alone[a.name] if not a.mask & b.mask]
 
-    def _check_turns(self, function: Function, mention: Mention) -> None:
+    def _check_iterations(self, function: Function, mention: Mention) -> None:
         if function.tangled:
             return  # all of its calls are recorded
-        for loop in loops_around(function, mention.node, self.reach.kernels):
+        for loop in loops_around(function, mention.node, self.summaries.kernels):
             inside = side_of(loop, True, b"", loop.start_byte, loop.end_byte, True, False)
             skips = [
                 side
@@ -204,14 +206,14 @@ class _Search:
                 if not side.often
                 and not side.left
                 and loop.start_byte < side.statement[0] < loop.end_byte
-                and may_change(function, side, loop, self.reach.kernels)
+                and may_change(function, side, loop, self.summaries.kernels)
             ]
-            if self.reach.collectives.group is not None and self._left_early(function, mention, loop):
+            if self.summaries.collectives.group is not None and self._left_early(function, mention, loop):
                 skips.append(inside)
             for each in mention.reached:
                 if (skips or each.skipped) and not _determined_within(each.lanes, inside):
                     span = skips[0].statement if skips else (mention.node.start_byte, mention.node.end_byte)
-                    self.found.setdefault(each.place, Meeting("turn", each.place, cause=Cause(function, *span)))
+                    self.found.setdefault(each.place, Meeting("iteration", each.place, cause=Cause(function, *span)))
 
     def _left_early(self, function: Function, mention: Mention, loop: Node) -> bool:
         """Whether some lanes may leave the loop before others, which then call without them."""
@@ -219,7 +221,7 @@ class _Search:
             return True
         size = max(each.size for each in mention.reached)
         return any(
-            self.reach.kernels.may_differ(function, condition.expression, size, shown=self.reach.shown)
+            self.summaries.kernels.may_differ(function, condition.expression, size, shown=self.summaries.shown)
             for leaving in function.exits_before(mention.node)
             if leaving.type == "break_statement" and loop.start_byte <= leaving.start_byte < loop.end_byte
             for condition in function.conditions(leaving, loop)
@@ -228,16 +230,16 @@ class _Search:
 
     def _barrier_between(self, function: Function, one: Node, two: Node) -> bool:
         first, second = sorted((one.end_byte, two.start_byte))
-        barriers = function.source.matched(self.reach.collectives.barriers)
+        barriers = function.source.matched(self.summaries.collectives.barriers)
         return bool(barriers) and not barriers.isdisjoint(WORD.findall(function.source.code, first, second))
 
 
-def _asked(mentions: Iterable[Mention]) -> Iterable[dict[bytes, list[_ReachedBy]]]:
+def _asked(mentions: Iterable[Mention]) -> Iterable[dict[bytes, list[_MentionedCollective]]]:
     """Return the conditions of calls, with the calls, of one collective and one operand each.
 
     Only conditions on the same operands can exclude each other: all pairs of calls would be too many.
     """
-    asked: dict[tuple[bytes, bytes], dict[bytes, list[_ReachedBy]]] = {}
+    asked: dict[tuple[bytes, bytes], dict[bytes, list[_MentionedCollective]]] = {}
     counts: Counter[tuple[bytes, CallPlace]] = Counter()
     for mention in mentions:
         sides = {side.condition for side in mention.sides}
@@ -250,7 +252,7 @@ def _asked(mentions: Iterable[Mention]) -> Iterable[dict[bytes, list[_ReachedBy]
     return asked.values()
 
 
-def _pairs(texts: dict[bytes, list[_ReachedBy]]) -> Iterable[tuple[bytes, bytes]] | None:
+def _pairs(texts: dict[bytes, list[_MentionedCollective]]) -> Iterable[tuple[bytes, bytes]] | None:
     """Return the pairs of conditions of different calls; None if they are too many."""
     # Two conditions of one call are irrelevant, and in a long chain of calls most pairs are such.
     by_calls: dict[frozenset[int], list[bytes]] = {}

@@ -161,10 +161,10 @@ def meaning(function: Function, condition: bytes, node: Node) -> bytes:
         if not WORD.fullmatch(inner):
             break
         variable = function.locals.named(inner, node.start_byte)
-        given = function.locals.given.get(variable, ()) if variable is not None else ()
-        if len(given) != 1 or not given[0].declares or len(given[0].values) != 1:
+        definitions = function.locals.definitions.get(variable, ()) if variable is not None else ()
+        if len(definitions) != 1 or not definitions[0].declares or len(definitions[0].values) != 1:
             break
-        value = b"(" + squeezed(function.text(given[0].values[0])) + b")"
+        value = b"(" + squeezed(function.text(definitions[0].values[0])) + b")"
         condition = condition.replace(inner, value)
     return condition
 

@@ -142,12 +142,12 @@ class Locals:
         return by_name
 
     @cached_property
-    def given(self) -> Mapping[Variable, list[Assignment]]:
+    def definitions(self) -> Mapping[Variable, list[Assignment]]:
         """The definitions of each variable that has any."""
-        given: dict[Variable, list[Assignment]] = {}
+        definitions: dict[Variable, list[Assignment]] = {}
         for each in self.assignments:
-            given.setdefault(each.variable, []).append(each)
-        return given
+            definitions.setdefault(each.variable, []).append(each)
+        return definitions
 
     def named(self, name: bytes, offset: int) -> Variable | None:
         """Return the variable that `name` means at `offset`: the innermost one."""
@@ -156,10 +156,10 @@ class Locals:
                 return each
         return None
 
-    def last(self, variable: Variable, node: Node) -> Assignment | None:
+    def reaching_definition(self, variable: Variable, node: Node) -> Assignment | None:
         """Return the only reaching definition of the variable at `node`, if that is certain."""
-        given = self.given.get(variable, [])
-        before = [each for each in given if each.node.end_byte <= node.start_byte]
+        definitions = self.definitions.get(variable, [])
+        before = [each for each in definitions if each.node.end_byte <= node.start_byte]
         last = max(before, key=lambda each: each.node.start_byte, default=None)
         if last is None or not last.values or (not last.declares and not last.plain):
             return None
@@ -172,7 +172,7 @@ class Locals:
         # iteration.
         loop = _loop_of(node, block)
         while loop is not None:
-            if any(contains(loop, each.node) for each in given):
+            if any(contains(loop, each.node) for each in definitions):
                 return None
             loop = _loop_of(loop, block)
         return last

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Say why threads reach a place together, or what a proof of it lacks: the grounds of findings.
 
-    for ground in reaching(kernels, function, call, WARP): ...
-    differing(kernels, function, condition, WARP).reason   # why lanes may disagree on it
+    for ground in convergence(kernels, function, call, WARP): ...
+    differing(kernels, function, condition, WARP).reason   # why it may vary between lanes
 
 The uniformity comes from Kernels and is not computed anew. This module adds the origin of a value, in terms of the
 program.
@@ -47,6 +47,8 @@ _QUOTED, _ORIGINS, _CONDITIONS, _CALLS = 60, 3, 8, 4
 #: The maximum number of assignments to follow back, and of calls to follow up.
 _STEPS = 4
 _SIZES = {WARP: "all lanes of a warp", WAVEFRONT: "all lanes of a wavefront", 1: "each lane for itself"}
+#: In which threads a value of such a level is uniform.
+_WITHIN = {WARP: "the warp", WAVEFRONT: "the wavefront", 1: "each thread"}
 _SHAPES = ("blockDim", "gridDim")
 #: A reason that is only a name.
 _NAME = re.compile(r"[\w.]+")
@@ -79,18 +81,25 @@ def who(level: int) -> tuple[str, Scope]:
     return said, Scope.WARP if level >= WARP else Scope.GROUP if level > 1 else Scope.THREAD
 
 
-def agreed(kernels: Kernels, function: Function, expression: Node, *, shown: bool = False) -> Ground:
+def uniform(kernels: Kernels, function: Function, expression: Node, *, shown: bool = False) -> Ground:
     """Return the ground that an expression is uniform, for how many threads, and the origin of its values."""
     level = kernels.uniformity(function, expression, shown=shown)
     if level >= BLOCK:
         level = max(level, kernels.value(function, expression, shown=shown).level)
-    said, scope = who(level)
+    _, scope = who(level)
     found = list(islice(_origins(kernels, function, expression, level), _ORIGINS + 1))
     reason = "; ".join(found[:_ORIGINS]) or "it is made of constants"
     if len(found) > _ORIGINS:
         reason += "; and others"
-    claim = f"{said} agree on {quoted(function.text(expression))}"
-    return Ground(claim, scope, reason, *place(function.source, expression.start_byte))
+    return Ground(
+        uniform_in(function, expression, level), scope, reason, *place(function.source, expression.start_byte)
+    )
+
+
+def uniform_in(function: Function, expression: Node, level: int) -> str:
+    """Return the claim that an expression is uniform in the threads that share a value of such a level."""
+    within = "the launch" if level >= GRID else "the block" if level >= BLOCK else _WITHIN.get(level)
+    return f"{quoted(function.text(expression))} is uniform in {within or f'each {level} neighbouring threads'}"
 
 
 class _Leaf(NamedTuple):
@@ -120,7 +129,7 @@ def _origins(kernels: Kernels, function: Function, expression: Node, level: int)
                 continue
             if variable is not None:
                 seen.add(variable)
-            values = _given(function, variable, node) if variable is not None and steps else []
+            values = _reaching_definitions(function, variable, node) if variable is not None and steps else []
             waiting += [leaf._replace(node=value, steps=steps - 1) for value in reversed(values)]
             if not values or function.text(node) in function.parameters:
                 said = _of_name(kernels, function, node, variable, level)
@@ -131,15 +140,15 @@ def _origins(kernels: Kernels, function: Function, expression: Node, level: int)
             yield said
 
 
-def _given(function: Function, variable: Variable, node: Node) -> list[Node]:
+def _reaching_definitions(function: Function, variable: Variable, node: Node) -> list[Node]:
     """Return the definitions that may reach a place, also from earlier iterations; none for shared variables."""
-    last = function.locals.last(variable, node)
+    last = function.locals.reaching_definition(variable, node)
     if variable in function.locals.shared or last is not None:
         return list(last.values) if last is not None and variable not in function.locals.shared else []
     loops = [each for each in function.around(node) if each.type in LOOPS]
     return [
         value
-        for each in function.locals.given.get(variable, ())
+        for each in function.locals.definitions.get(variable, ())
         if each.node.start_byte < node.start_byte or any(contains(loop, each.node) for loop in loops)
         for value in each.values
     ]
@@ -221,18 +230,17 @@ def differing(
     shown: bool = False,
     told_in: PurePath | None = None,
 ) -> Ground:
-    """Return the ground that `size` neighbouring threads may disagree on an expression, and why.
+    """Return the ground that an expression may vary between `size` neighbouring threads, and why.
 
     `told_in`: the file of the finding, if it is not that of the expression.
     """
     at = place(function.source, expression.start_byte)
     of_file = _of_file(at[0], told_in or at[0])
-    claim = f"{who(size)[0]} agree on {quoted(function.text(expression))}"
+    claim = uniform_in(function, expression, size)
     value = kernels.value(function, expression, shown=shown)
     warps = size > WARP and kernels.uniformity(function, expression, shown=shown) >= WARP
-    said = (
-        f"{'warps' if warps else 'lanes'} may disagree on {quoted(function.text(expression))} in line {at[1]}{of_file}"
-    )
+    between = "warps" if warps else "lanes"
+    said = f"{quoted(function.text(expression))} in line {at[1]}{of_file} may vary between {between}"
     reason, where = "", at
     if value.level < size and value.why is not None:
         reason = value.why.text
@@ -268,13 +276,13 @@ def _varying(kernels: Kernels, function: Function, expression: Node, size: int) 
         parts = list(node.named_children)
         if node.type == "identifier":
             variable = function.locals.named(function.text(node), node.start_byte)
-            given = function.locals.given.get(variable, ()) if variable is not None else ()
-            parts = [value for each in given for value in each.values]
+            definitions = function.locals.definitions.get(variable, ()) if variable is not None else ()
+            parts = [value for each in definitions for value in each.values]
         node = next((part for part in parts if kernels.uniformity(function, part) < size), None)
     return found if found is not None and kernels.uniformity(function, found) < size else None
 
 
-def parted(
+def separated(
     kernels: Kernels,
     source: Cpp,
     offset: int,
@@ -335,7 +343,7 @@ class _Known:
         self.macros: dict[tuple[PurePath, int, int], tuple[Ground, ...]] = {}
 
 
-def reaching(kernels: Kernels, function: Function, node: Node, size: int, what: str = "call") -> tuple[Ground, ...]:
+def convergence(kernels: Kernels, function: Function, node: Node, size: int, what: str = "call") -> tuple[Ground, ...]:
     """Return why `size` neighbouring threads reach a place together, or which of them do not.
 
     This covers the function and its callers. It holds if absent lanes cannot reach another `what` that waits for these;
@@ -367,7 +375,7 @@ def _deciding(kernels: Kernels, function: Function, node: Node, size: int, what:
         if kernels.may_differ(function, condition.expression, size, shown=shown):
             yield _of_side(function, condition, what)
         else:
-            yield agreed(kernels, function, condition.expression, shown=shown)
+            yield uniform(kernels, function, condition.expression, shown=shown)
     if len(conditions) > _CONDITIONS:
         reason = f"more than {_CONDITIONS} conditions surround it, and all were checked"
         at = place(function.source, conditions[-1].expression.start_byte)
@@ -400,7 +408,7 @@ def _leaving(kernels: Kernels, function: Function, node: Node, size: int, what: 
             told.add(condition.statement.id)
             where = place(function.source, leaving.start_byte)
             if not kernels.may_differ(function, condition.expression, size, shown=shown):
-                yield agreed(kernels, function, condition.expression, shown=shown)
+                yield uniform(kernels, function, condition.expression, shown=shown)
                 continue
             text = quoted(function.text(condition.expression))
             claim = f"the lanes that do not leave at {text} in line {where[1]} reach it together"
@@ -457,7 +465,7 @@ def at_place(kernels: Kernels, source: Cpp, span: Span, size: int) -> tuple[Grou
     if node is None or span.start < function.body.start_byte:
         claim = f"all threads that enter {_called(function)} reach it"
         return (Ground(claim, Scope.BLOCK, "it precedes the body", *where),)
-    return reaching(kernels, function, node, size)
+    return convergence(kernels, function, node, size)
 
 
 def device_function(kernels: Kernels, source: Cpp, offset: int) -> Function | None:
@@ -475,7 +483,7 @@ def _in_macro(kernels: Kernels, source: Cpp, directive: Span, size: int) -> Iter
     claim = f"threads that use {quoted(name)} together reach it together"
     seen = f"{len(uses)} use{'s' * (len(uses) != 1)} in functions" if uses else "no use in a function is seen"
     yield Ground(claim, Scope.GROUP, f"a macro is replaced by its text; {seen}", *at)
-    told = (each for function, node in uses for each in reaching(kernels, function, node, size))
+    told = (each for function, node in uses for each in convergence(kernels, function, node, size))
     yield from islice(dict.fromkeys(told), _CONDITIONS)
 
 

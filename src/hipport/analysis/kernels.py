@@ -118,13 +118,13 @@ class _Known:
         self.in_macros: dict[Function, tuple[tuple[Function, Node], ...]] = {}
         self.proofs: dict[bool, Proofs] = {}
         self.macros: Mapping[bytes, tuple[Macro, ...]] | None = None
-        self.agreed: dict[tuple[Function, int, bool], int] = {}
+        self.uniformities: dict[tuple[Function, int, bool], int] = {}
         self.blocks: dict[Function, tuple[BlockShape, ...] | None] = {}
         self.assumed: dict[Function, dict[tuple[Numbering, int], None]] = {}
         self.one_warp: dict[tuple[Function, int], bool] = {}
         self.unclear: dict[Function, bool] = {}
         self.in_one_row: dict[Function, Node] = {}
-        self.reaching: dict[re.Pattern[bytes], tuple[frozenset[bytes], AbstractSet[object]]] = {}
+        self.transitive_callers: dict[re.Pattern[bytes], tuple[frozenset[bytes], AbstractSet[object]]] = {}
 
 
 class Kernels(Facts):
@@ -254,15 +254,15 @@ class Kernels(Facts):
 
     def reaches(self, function: Function, pattern: re.Pattern[bytes]) -> bool:
         """Whether the function may call a name that `pattern` matches as a whole, directly or through others."""
-        return function in self._reaching(function.source, pattern)[1]
+        return function in self._callers_of(function.source, pattern)[1]
 
     def transitive_callers(self, source: Cpp, pattern: re.Pattern[bytes]) -> frozenset[bytes]:
         """Return the names of all functions, macros and classes that may reach a name that `pattern` matches."""
-        return self._reaching(source, pattern)[0]
+        return self._callers_of(source, pattern)[0]
 
-    def _reaching(self, source: Cpp, pattern: re.Pattern[bytes]) -> tuple[frozenset[bytes], AbstractSet[object]]:
+    def _callers_of(self, source: Cpp, pattern: re.Pattern[bytes]) -> tuple[frozenset[bytes], AbstractSet[object]]:
         """The names of the transitive callers, and these themselves."""
-        known = self._known(source).reaching
+        known = self._known(source).transitive_callers
         if pattern not in known:
             files = self.files(source)
             names: frozenset[bytes] = frozenset().union(*(each.matched(pattern) for each in files))
@@ -275,7 +275,7 @@ class Kernels(Facts):
 
         At most BLOCK. Unless `shown`, blocks without a seen launch are assumed to have rows of whole warps.
         """
-        known = self._known(function.source).agreed
+        known = self._known(function.source).uniformities
         key = (function, node.id, shown)
         if key not in known:
             known[key] = min(self.value(function, node, shown=shown).level, BLOCK)
@@ -309,14 +309,14 @@ class Kernels(Facts):
         return known[function]
 
     def assumes(self, function: Function, numbering: Numbering, size: int) -> None:
-        """Record the assumption that numbers of `size` threads agree in the function, for lack of seen launches."""
+        """Record the assumption that numbers of `size` threads are uniform, for lack of seen launches."""
         self._known(function.source).assumed.setdefault(function, {})[numbering, size] = None
 
     def assumption(self, source: Cpp, function: Function | None = None, most: int = WARP) -> str:
         """Describe the assumption about blocks in the connected files; empty if there is none.
 
         The assumption for the function and its callers, if there is one. `most`: for how many threads a value must
-        agree.
+        be uniform.
         """
         assumed = self._known(source).assumed
         of = [] if function is None else [each for each in self.with_callers(function) if each in assumed]
@@ -345,7 +345,7 @@ class Kernels(Facts):
         return found
 
     def may_differ(self, function: Function, expression: Node, size: int, *, shown: bool = False) -> bool:
-        """Whether `size` lanes may disagree on the expression."""
+        """Whether the expression may vary between `size` lanes."""
         return self.uniformity(function, expression, shown=shown) < size
 
     def declarations(self, source: Cpp, name: bytes) -> tuple[tuple[bytes, ...], ...]:
@@ -371,10 +371,10 @@ class Kernels(Facts):
             return WARP
         variable = function.locals.named(name, node.start_byte) if node.type == "identifier" else None
         if variable is not None:
-            given = function.locals.given.get(variable, ())
-            if not depth or len(given) != 1 or not given[0].declares or len(given[0].values) != 1:
+            definitions = function.locals.definitions.get(variable, ())
+            if not depth or len(definitions) != 1 or not definitions[0].declares or len(definitions[0].values) != 1:
                 return None
-            (value,) = given[0].values
+            (value,) = definitions[0].values
             return self.constant(function, value, depth - 1)
         if name in function.template_parameters or name in self._project.fact(open_defaults):
             return None
@@ -398,7 +398,7 @@ class Kernels(Facts):
 
     def template_numbers(self, function: Function, name: bytes) -> frozenset[int]:
         """Return the values that a template parameter of the function may have; empty if one is unknown."""
-        return template_arguments.given(self._project.component(function.source), function, name) or frozenset()
+        return template_arguments.values_of(self._project.component(function.source), function, name) or frozenset()
 
     def numbers(self, function: Function, node: Node) -> frozenset[int]:
         """Return the numbers that the expression `node` may be, in all seen calls; empty if one is unknown."""
@@ -518,8 +518,8 @@ class Kernels(Facts):
         if operator in ("&&", "and") if taken else operator in ("||", "or"):
             return self._one_warp(function, left, taken) or self._one_warp(function, right, taken)
         if operator in ("==", "!="):
-            agreed = min(self.uniformity(function, left), self.uniformity(function, right))
-            return taken == (operator == "==") and WARP <= agreed < BLOCK
+            uniformity = min(self.uniformity(function, left), self.uniformity(function, right))
+            return taken == (operator == "==") and WARP <= uniformity < BLOCK
         if operator in (">", ">=") and self.numbering(function, right) is not None:
             left, right, operator = right, left, {">": "<", ">=": "<="}[operator]
         if not taken:

@@ -58,7 +58,7 @@ class MemoryAccess:
     def _operand(self, each: Instruction, position: int = 0) -> Value:
         return self.registers.get(each.operands[position], UNIFORM)
 
-    def _given(self) -> tuple[int, int, int]:
+    def _definition(self) -> tuple[int, int, int]:
         return (self.depth, *self.at)
 
     def _cell(self, each: Instruction) -> Value:
@@ -107,7 +107,7 @@ class MemoryAccess:
                     continue
                 # A copy constructor changes the variables.
                 value = self._copy_of(each, self._read(address, each.span))
-                store(self.cells, copy, (), value, self._given())
+                store(self.cells, copy, (), value, self._definition())
         return Value(GRID, targets=frozenset((Closure(self.depth, each.number, id(made.body)),)))
 
     def _copy_of(self, each: Instruction, value: Value) -> Value:
@@ -117,7 +117,7 @@ class MemoryAccess:
     def _bind(self, each: Instruction) -> None:
         for target in self._operand(each).targets or ():
             if isinstance(target, Place):
-                self.cells[target.frame, target.cell] = {("&",): Slot(self._operand(each, 1), self._given())}
+                self.cells[target.frame, target.cell] = {("&",): Slot(self._operand(each, 1), self._definition())}
 
     def _bound(self, each: Instruction) -> Value:
         (target,) = self._operand(each).targets or (None,)
@@ -318,7 +318,7 @@ class MemoryAccess:
 
     def _write(self, address: Value, value: Value) -> None:
         targets = [target for target in address.targets or () if isinstance(target, Place)]
-        given = self._given()
+        definition = self._definition()
         strong = len(targets) == 1 and "[]" not in targets[0].path
         to_memory = address.targets is None
         for target in targets:
@@ -333,9 +333,9 @@ class MemoryAccess:
                 value = value.without_numbers()
             key = (target.frame, target.cell)
             if strong and UNION not in target.path and not is_mixed(self.cells.get(key, {}), target.path):
-                store(self.cells, key, target.path, value, given)
+                store(self.cells, key, target.path, value, definition)
             else:
-                weaken(self.cells, key, target.path, value, given, address)
+                weaken(self.cells, key, target.path, value, definition, address)
 
         if to_memory:
             self._write_memory(value)
@@ -348,16 +348,18 @@ class MemoryAccess:
             slots = self.cells[key]
             why = Reason("its address is in memory, so any store may change it")
             self.cells[key] = {
-                path: Slot(slot.value.at_most(1, why)._replace(low=None, high=None, level=1, why=why), self._given())
-                for path, slot in (slots or {(): Slot(UNIFORM, self._given())}).items()
+                path: Slot(
+                    slot.value.at_most(1, why)._replace(low=None, high=None, level=1, why=why), self._definition()
+                )
+                for path, slot in (slots or {(): Slot(UNIFORM, self._definition())}).items()
             }
 
     def _default(self, each: Instruction) -> None:
         assert each.number is not None
-        if self.frame.given <= each.number - (self.ir.this >= 0):
+        if self.frame.arguments <= each.number - (self.ir.this >= 0):
             if self.ir.cells[each.number].kind == "reference":
                 self.cells[self.depth, each.number] = {
-                    ("&",): Slot(self._hidden(self._operand(each, 1), each, 0), self._given())
+                    ("&",): Slot(self._hidden(self._operand(each, 1), each, 0), self._definition())
                 }
             else:
                 self._write(self._operand(each), self._operand(each, 1))
@@ -428,7 +430,7 @@ class MemoryAccess:
     def _hidden(self, value: Value, each: Instruction, position: int) -> Value:
         """An address for an object without one."""
         place = Place(self.depth, f"object {each.target} {position}")
-        store(self.cells, (place.frame, place.cell), (), value, self._given())
+        store(self.cells, (place.frame, place.cell), (), value, self._definition())
         self._objects.append((place.frame, place.cell))
         return Value(GRID, targets=frozenset((place,)))
 

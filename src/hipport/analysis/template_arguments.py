@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The values of template parameters, if all uses of the templates' names are known.
 
-given(component, function, b"N")  # {64, 128} for `template <int N>`, used as `f<64>` and `f<128>`; else None
+values_of(component, function, b"N")  # {64, 128} for `template <int N>`, used as `f<64>` and `f<128>`; else None
 classes(component, function, b"T")  # {b"Less"} for `template <class T>`, used as `f<Less<int>>`; else None
 """
 
@@ -61,7 +61,7 @@ def _uses(component: Component, of: bytes, owner: Node) -> Iterator[tuple[Cpp, S
             yield from ((source, span) for span, _ in source.names({of}) if not _is_declared(source, span, owner))
 
 
-def given(
+def values_of(
     component: Component, function: Function, name: bytes, depth: int = 3, *, some: bool = False
 ) -> frozenset[int] | None:
     """Return the values of a template parameter in a function; None if one of them is not seen.
@@ -187,7 +187,7 @@ def _used(
         return None
     # `f<N / 2>`, for each value of N.
     (parameter,) = handed
-    values = given(component, caller, parameter, depth - 1) or frozenset()
+    values = values_of(component, caller, parameter, depth - 1) or frozenset()
     texts = [re.sub(rb"\b" + parameter + rb"\b", b"%d" % each, text) for each in values]
     numbers = [constant_values.value_in(component, each) for each in texts]
     known = frozenset(number for number in numbers if number is not None)

@@ -35,7 +35,7 @@ _Terms: TypeAlias = "frozenset[tuple[tuple[bytes, tuple[Variable | None, ...]], 
 _STEPS = 4
 
 
-def equal_trips(kernels: Kernels, function: Function, loop: Node, size: int) -> bool:
+def equal_trip_counts(kernels: Kernels, function: Function, loop: Node, size: int) -> bool:
     """Whether the trip count of a `for` is the same for `size` neighbouring threads although they start differently."""
     return in_step(kernels, function, loop, size) is not None or _by_multiples(kernels, function, loop, size)
 
@@ -56,9 +56,9 @@ def in_step(kernels: Kernels, function: Function, loop: Node, size: int) -> tupl
         if counter is None or bound is None or counter.type != "identifier":
             continue
         variable = function.locals.named(function.text(counter), counter.start_byte)
-        given = function.locals.given.get(variable, []) if variable is not None else []
-        first = [each for each in given if each.node != update]
-        if variable is None or len(given) != 2 or len(first) != 1 or len(first[0].values) != 1:
+        definitions = function.locals.definitions.get(variable, []) if variable is not None else []
+        first = [each for each in definitions if each.node != update]
+        if variable is None or len(definitions) != 2 or len(first) != 1 or len(first[0].values) != 1:
             continue
         if first[0].node.start_byte >= condition.start_byte or first[0].values[0] == bound:
             continue
@@ -72,13 +72,15 @@ def in_step(kernels: Kernels, function: Function, loop: Node, size: int) -> tupl
     return None
 
 
-def alike_in_turns(kernels: Kernels, function: Function, expression: Node, loop: Node, size: int) -> bool:
-    """Whether neighbouring threads agree on a condition in each iteration of a loop with a uniform trip count."""
+def uniform_in_iterations(kernels: Kernels, function: Function, expression: Node, loop: Node, size: int) -> bool:
+    """Whether a condition is uniform in each iteration of a loop with a uniform trip count."""
     counted = in_step(kernels, function, loop, size)
-    return counted is not None and _agrees(kernels, function, expression, size, counted)
+    return counted is not None and _uniform_in_iteration(kernels, function, expression, size, counted)
 
 
-def _agrees(kernels: Kernels, function: Function, node: Node, size: int, counted: tuple[Variable, _Terms]) -> bool:
+def _uniform_in_iteration(
+    kernels: Kernels, function: Function, node: Node, size: int, counted: tuple[Variable, _Terms]
+) -> bool:
     while node.type in ("parenthesized_expression", "condition_clause") and node.named_children:
         node = node.named_children[-1]
     if kernels.uniformity(function, node) >= size:
@@ -88,7 +90,7 @@ def _agrees(kernels: Kernels, function: Function, node: Node, size: int, counted
         return False
     operator = operator_of(node, function.source.code)
     if operator in ("&&", "||"):
-        return all(_agrees(kernels, function, each, size, counted) for each in (left, right))
+        return all(_uniform_in_iteration(kernels, function, each, size, counted) for each in (left, right))
     if operator not in (*_COMPARES, "=="):
         return False
     one, other = (_differing(kernels, function, each, size, counted, _STEPS) for each in (left, right))
@@ -110,9 +112,9 @@ def _differing(
         variable = function.locals.named(function.text(node), node.start_byte)
         if counted is not None and variable == counted[0]:
             return counted[1]
-        made = function.locals.given.get(variable, []) if variable is not None else []
-        if steps and len(made) == 1 and made[0].declares and len(made[0].values) == 1:
-            found = _differing(kernels, function, made[0].values[0], size, counted, steps - 1)
+        definitions = function.locals.definitions.get(variable, []) if variable is not None else []
+        if steps and len(definitions) == 1 and definitions[0].declares and len(definitions[0].values) == 1:
+            found = _differing(kernels, function, definitions[0].values[0], size, counted, steps - 1)
             if found is not None:
                 return found
     if kernels.uniformity(function, node) >= size:
@@ -134,7 +136,7 @@ def _differing(
     variables = []
     for each in nodes(node, _IDENTIFIERS):
         variable = function.locals.named(function.text(each), each.start_byte)
-        if variable is not None and len(function.locals.given.get(variable, [])) > 1:
+        if variable is not None and len(function.locals.definitions.get(variable, [])) > 1:
             return None
         variables.append(variable)
     return frozenset((((squeezed(function.text(node)), tuple(variables)), 1),))
@@ -149,10 +151,10 @@ def _by_multiples(kernels: Kernels, function: Function, loop: Node, size: int) -
     if counter is None or bound is None or update is None or operator_of(condition, function.source.code) != "<":
         return False
     variable = function.locals.named(function.text(counter), counter.start_byte)
-    given = function.locals.given.get(variable, []) if variable is not None else []
-    first = [each for each in given if each.node != update]
+    definitions = function.locals.definitions.get(variable, []) if variable is not None else []
+    first = [each for each in definitions if each.node != update]
     # The start precedes the loop or is in its head, and only the head changes the counter afterwards.
-    if variable is None or len(given) != 2 or len(first) != 1 or first[0].node.start_byte >= condition.start_byte:
+    if variable is None or len(definitions) != 2 or len(first) != 1 or first[0].node.start_byte >= condition.start_byte:
         return False
     start, step = first[0].values, _step(function, variable, update, ("+=",))
     if len(start) != 1 or step is None:
@@ -212,7 +214,7 @@ def _multiple(kernels: Kernels, function: Function, node: Node, row: int | None,
             and _multiple(kernels, function, given[1], row, steps)
         )
     variable = function.locals.named(function.text(node), node.start_byte) if node.type == "identifier" else None
-    made = function.locals.given.get(variable, []) if variable is not None else []
-    if not steps or len(made) != 1 or not made[0].declares or len(made[0].values) != 1:
+    definitions = function.locals.definitions.get(variable, []) if variable is not None else []
+    if not steps or len(definitions) != 1 or not definitions[0].declares or len(definitions[0].values) != 1:
         return False
-    return _multiple(kernels, function, made[0].values[0], row, steps - 1)
+    return _multiple(kernels, function, definitions[0].values[0], row, steps - 1)

@@ -54,7 +54,7 @@ def _made_invariant(function: Function, root: Node, kernels: Kernels, seen: set[
                 continue
             if variable is None and not _stands_for_lane(function, name, kernels):
                 return False
-            if variable is not None and not _given_invariant(function, variable, kernels, seen):
+            if variable is not None and not _invariant_definitions(function, variable, kernels, seen):
                 return False
         elif node.type == "lambda_expression":
             return False
@@ -70,15 +70,15 @@ def _stands_for_lane(function: Function, name: bytes, kernels: Kernels) -> bool:
     return set(kernels.expanded(function.source, name, None)) <= {b"threadIdx.x", b"(threadIdx.x)"}
 
 
-def _given_invariant(function: Function, variable: Variable, kernels: Kernels, seen: set[Variable]) -> bool:
+def _invariant_definitions(function: Function, variable: Variable, kernels: Kernels, seen: set[Variable]) -> bool:
     """Whether all definitions of a variable are such values, under such conditions."""
     if variable in seen:
         return True
     seen.add(variable)
-    given = function.locals.given.get(variable, ())
-    if not given or _changed_elsewhere(function, variable.name, kernels):
+    definitions = function.locals.definitions.get(variable, ())
+    if not definitions or _changed_elsewhere(function, variable.name, kernels):
         return False
-    for each in given:
+    for each in definitions:
         made = [*each.values]
         if not each.declares:
             places = [each.node, *exits_past(function, each.node, variable.start)]

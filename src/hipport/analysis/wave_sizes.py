@@ -103,7 +103,7 @@ class Size(NamedTuple):
     way: tuple[Origin, ...] = ()
 
     @property
-    def agrees(self) -> bool:
+    def is_same(self) -> bool:
         """Whether it is one known number in all worlds."""
         return self.cuda is not None and self.cuda == self.wave32 == self.wave64
 
@@ -121,14 +121,14 @@ class _Definition(NamedTuple):
 
 
 @dataclass(frozen=True)
-class _Given:
+class _Expression:
     """An expression: its place, and the arguments for the parameters in it."""
 
     origin: Origin
     bound: _Bound = field(default_factory=dict)
 
 
-_Bound: TypeAlias = Mapping[bytes, _Given]
+_Bound: TypeAlias = Mapping[bytes, _Expression]
 
 
 class WaveSizes:
@@ -187,7 +187,9 @@ class WaveSizes:
         for world in World:
             way = []
             try:
-                values.append(_InWorld(self, _Given(Origin(source, Span(at, at), text), bound), world, way).value())
+                values.append(
+                    _InWorld(self, _Expression(Origin(source, Span(at, at), text), bound), world, way).value()
+                )
             except (IndexError, ValueError, ZeroDivisionError, RecursionError):
                 values.append(None)
         return Size(values[0], values[1], values[2], tuple(dict.fromkeys(way)))
@@ -209,14 +211,14 @@ class WaveSizes:
         """Yield the possible arguments for the parameters in an expression, of the function around its place."""
         function = function_at(source, at)
         words = set(_WORD.findall(text)) if function is not None and depth < _FAR else set()
-        chosen: list[list[tuple[bytes, _Given]]] = []
+        chosen: list[list[tuple[bytes, _Expression]]] = []
         if function is not None:
             for name in sorted(words):
                 if self._hidden(function, name, at):
                     continue
-                given = list(self._given(function, name, depth))
-                if given and len(given) <= _MOST:
-                    chosen.append([(name, each) for each in given])
+                passed = list(self._arguments_for(function, name, depth))
+                if passed and len(passed) <= _MOST:
+                    chosen.append([(name, each) for each in passed])
         for choice in product(*chosen):
             yield dict(choice)
 
@@ -226,7 +228,7 @@ class WaveSizes:
         variable = function.locals.named(name, at)
         return variable is not None and variable.start >= function.body.start_byte
 
-    def _given(self, function: Function, name: bytes, depth: int) -> Iterator[_Given]:
+    def _arguments_for(self, function: Function, name: bytes, depth: int) -> Iterator[_Expression]:
         origins: list[Origin] = []
         if name in function.template_parameters:
             for source, span in texts(self._component, function, name):
@@ -235,7 +237,7 @@ class WaveSizes:
             origins += self._arguments(function, function.parameters.index(name), name)
         for origin in origins:
             for bound in self._bindings(origin.source, origin.text, origin.span.start, depth + 1):
-                yield _Given(origin, bound)
+                yield _Expression(origin, bound)
 
     def _arguments(self, function: Function, position: int, name: bytes) -> Iterator[Origin]:
         """Yield the arguments that calls and launches of a function pass at a position."""
@@ -254,11 +256,13 @@ class WaveSizes:
 class _InWorld(ConstantExpression):
     """An expression as one world sees it from its place; records the definitions that its value comes from."""
 
-    def __init__(self, sizes: WaveSizes, given: _Given, world: World, way: list[Origin], depth: int = 0) -> None:
-        self.sizes, self.given, self.world, self.way = sizes, given, world, way
+    def __init__(
+        self, sizes: WaveSizes, expression: _Expression, world: World, way: list[Origin], depth: int = 0
+    ) -> None:
+        self.sizes, self.expression, self.world, self.way = sizes, expression, world, way
         self.depth = depth
         self._members: dict[bytes, int] = {}
-        origin = given.origin
+        origin = expression.origin
         text = origin.text if len(origin.span) else origin.name
         super().__init__(_OF_CLASS.sub(self._member, _CAST.sub(b"", text)), {}, depth)
 
@@ -266,12 +270,12 @@ class _InWorld(ConstantExpression):
         """Return the value of a name in the world."""
         if name in self._members:
             return self._members[name]
-        source, at = self.given.origin.source, self.given.origin.span.start
+        source, at = self.expression.origin.source, self.expression.origin.span.start
         if name in _ALWAYS or (name == b"warpSize" and World.CUDA not in worlds(source, at)):
             return _OF_WAVEFRONT[self.world]
         if name == b"warpSize":
             return _OF_WAVEFRONT[World.CUDA]
-        argument = self.given.bound.get(name)
+        argument = self.expression.bound.get(name)
         if argument is not None:
             return self._of(argument)
         if name in self.sizes.assumed:
@@ -283,7 +287,7 @@ class _InWorld(ConstantExpression):
             found = self._defined(b"::".join(name.split(b"::")[-2:]).removeprefix(b"::"))
         if found is None:
             raise ValueError(name)
-        return self._of(_Given(found))
+        return self._of(_Expression(found))
 
     def element(self, name: bytes, index: int) -> int:
         """Return an element of an array of constants."""
@@ -292,25 +296,25 @@ class _InWorld(ConstantExpression):
         if found is None or not 0 <= index < len(parts):
             raise ValueError(name)
         start = found.span.start + sum(len(each) + 1 for each in parts[:index])
-        return self._of(_Given(Origin(found.source, Span(start, start + len(parts[index])), name + b"[]")))
+        return self._of(_Expression(Origin(found.source, Span(start, start + len(parts[index])), name + b"[]")))
 
     def size_of(self, text: bytes) -> int | None:
         """Return the size of a type in bytes, by its meaning in the world."""
         return size(self._alias(text.strip()))
 
     def _defined(self, name: bytes) -> Origin | None:
-        origin = self.given.origin
+        origin = self.expression.origin
         return self.sizes.definition(name, self.world, origin.source, origin.span.start)
 
-    def _of(self, given: _Given) -> int:
-        if self.world not in worlds(given.origin.source, given.origin.span.start):
-            raise ValueError(given.origin.name)
-        self.way.append(given.origin)
-        return _InWorld(self.sizes, given, self.world, self.way, self.depth + 1).value()
+    def _of(self, expression: _Expression) -> int:
+        if self.world not in worlds(expression.origin.source, expression.origin.span.start):
+            raise ValueError(expression.origin.name)
+        self.way.append(expression.origin)
+        return _InWorld(self.sizes, expression, self.world, self.way, self.depth + 1).value()
 
     def _alias(self, name: bytes) -> bytes:
         """Return the type that an alias stands for; any other name unchanged."""
-        argument = self.given.bound.get(name)
+        argument = self.expression.bound.get(name)
         found = argument.origin if argument is not None else self.sizes.alias(name, self.world)
         for _ in range(_FAR):
             if found is None:
@@ -327,7 +331,7 @@ class _InWorld(ConstantExpression):
             return of.text
         start, end = choice.span("if")
         condition = Origin(of.source, Span(of.span.start + start, of.span.start + end), of.name)
-        return choice["yes" if self._of(_Given(condition)) else "no"].strip()
+        return choice["yes" if self._of(_Expression(condition)) else "no"].strip()
 
     def _member(self, match: re.Match[bytes]) -> bytes:
         """Replace the name of a class's member, with the arguments and aliases that the class has in the world."""
@@ -350,7 +354,7 @@ class _InWorld(ConstantExpression):
         if found is None:
             raise ValueError(match.group())
         known = b"%b__%d" % (name, len(self._members))
-        self._members[known] = self._of(_Given(found))
+        self._members[known] = self._of(_Expression(found))
         return known
 
 

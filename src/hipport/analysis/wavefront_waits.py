@@ -261,7 +261,7 @@ class _Wavefronts:
         header = wait.loop.header
         if header not in self._partings:
             self._partings[header] = list(self._find_partings(wait.loop))
-        # Whether lanes disagree is asked only of branches that matter, and once.
+        # Uniformity is asked only of branches that matter, and once.
         while found := next((each for each in self._partings[header] if each[0] >> block & 1), None):
             if found[1] is None or self._level(found[1]) < WAVEFRONT:
                 self._partings[header] = [(found[0], None), *(each for each in self._partings[header] if each != found)]
@@ -272,7 +272,7 @@ class _Wavefronts:
     def _find_partings(self, loop: Loop) -> Iterator[tuple[int, int | None]]:
         """Yield the branches at which lanes may go to a loop or around it: a bit for each block behind; the condition.
 
-        None for a condition on which lanes are known to disagree.
+        None for a condition that is known to be varying.
         """
         behind: dict[int, int] = {}
         for block in reversed(self._flow.order):

@@ -40,7 +40,7 @@ _TOGETHER = " reach this call together"
 _ALL_LANES = 0xFFFFFFFF
 #: Bytes that cannot be in a name with its namespaces and objects, and the maximum length of one.
 _NO_NAME, _LONGEST_NAME = frozenset(b";={}()?,!"), 200
-_PARTED = ("barriers/parted",)
+_DIVERGENT = ("barriers/divergent",)
 _DEFINE = re.compile(rb"#[ \t]*define[ \t]+(\w+)")
 _WORD = re.compile(rb"[A-Za-z_]\w*")
 _STATEMENTS = frozenset(
@@ -417,7 +417,7 @@ def _on_one_line(text: bytes) -> str:
 
 def _is_open(finding: Reported) -> bool:
     """Whether a person was asked to check that all lanes reach a call together."""
-    if finding.rule in _PARTED:
+    if finding.rule in _DIVERGENT:
         return finding.certainty is Certainty.MANUAL
     return (
         finding.rule.startswith(_COLLECTIVES) and finding.certainty is Certainty.REVIEW and _TOGETHER in finding.message

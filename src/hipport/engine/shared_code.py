@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Device code that several programs share must come out as with each of them alone; otherwise it is reported.
 
-It is ported once with each program. If all results agree, they become the files, and the programs get their own
-results; includes that one program needs are added for all. If they disagree, no program takes precedence: the files are
-ported as those of one program, and a finding says which programs disagree, and where.
+It is ported once with each program. If all results are equal, they become the files, and the programs get their own
+results; includes that one program needs are added for all. If they differ, no program takes precedence: the files are
+ported as those of one program, and a finding says which programs differ, and where.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ def settled(project: Project, code: Shared, together: Result, alone: Sequence[Re
         source = project.by_path[path]
         names = code.names[one], code.names[other]
         message = (
-            f"{_listed(code.names)} share this, and do not agree: with {names[0]} alone it comes out differently "
-            f"than with {names[1]} alone. hipport ported it as one program with all of them: check whether that is "
-            "right for each, or give each its own copy"
+            f"{_listed(code.names)} share this, and their ports of it differ: with {names[0]} alone it comes out "
+            f"differently than with {names[1]} alone. hipport ported it as one program with all of them: check whether "
+            "that is right for each, or give each its own copy"
         )
         line, column = source.first.position(at.start)
         told = Reported(

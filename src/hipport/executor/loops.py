@@ -40,7 +40,7 @@ def _functions(names: str) -> bytes:
     return one_of(_WORDS[names]).encode()
 
 
-_PRESENT = _functions("present") + rb"|" + _functions("without_a_mask") + rb"(?=\s*\()"
+_PRESENT = _functions("present") + rb"|" + _functions("maskless") + rb"(?=\s*\()"
 # In originals, asm statements that ask for the active lanes.
 _CUDA = re.compile(rb"\b(?:" + _PRESENT + rb"|" + _functions("ptx") + rb"|hipport::ptx::(?:vote|shfl)_(?!sync)\w+)")
 _HIP = re.compile(

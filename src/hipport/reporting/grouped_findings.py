@@ -155,7 +155,7 @@ def _core(message: str) -> str:
     return _DETAIL.sub("", message) if "assum" in message else message
 
 
-def _parted(message: str) -> tuple[str, str, str]:
+def _split(message: str) -> tuple[str, str, str]:
     """Partition a message at its first colon that is not in parentheses, as that of `(a ? b : c)` is."""
     depth = 0
     for match in _COLON.finditer(message):
@@ -176,7 +176,7 @@ def _without_asides(text: str) -> str:
 
 def _split_message(message: str) -> tuple[str, str]:
     """Return (subject, fact) of a message; an empty subject if it is a sentence."""
-    subject, colon, fact = _parted(message)
+    subject, colon, fact = _split(message)
     assumes = _ASSUMES.search(message)
     named = "→" in subject or ("`" not in subject and len(_without_asides(subject).split()) <= _WORDS)
     if colon and named and not (assumes and assumes.start() < len(subject)):

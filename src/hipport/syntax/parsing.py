@@ -179,11 +179,11 @@ def text_to_parse(source: Lexed) -> bytes:
     pass concludes anything from the `^` that it gets there. A lone carriage return, which ends no line for the grammar,
     becomes a line feed.
     """
-    parted = {match.start(): Span(*match.span(1)) for match in _PRAGMAS_IN.finditer(source.code)}
+    interrupted = {match.start(): Span(*match.span(1)) for match in _PRAGMAS_IN.finditer(source.code)}
     unended = [match.start("blank") for match in _UNENDED.finditer(source.code)] if b"void" in source.words else []
     compared, products = list(_compared(source)), list(_products(source))
     removed = [*_before_types(source), *_specifiers(source), *_unknown(source), *_around_parts(source)]
-    if not (parted or unended or compared or products or removed):
+    if not (interrupted or unended or compared or products or removed):
         return _without_comments(source)
     text = bytearray(_without_comments(source))
     for span in removed:
@@ -196,7 +196,7 @@ def text_to_parse(source: Lexed) -> bytes:
         text[place] = 0x3B  # `;`
     for head in _HEAD.finditer(source.code):
         closing = source.closing(head.end() - 1)
-        if closing is not None and (pragmas := parted.get(closing)) is not None:
+        if closing is not None and (pragmas := interrupted.get(closing)) is not None:
             piece = bytes(text[pragmas.start : pragmas.end])
             text[pragmas.start : pragmas.end] = re.sub(rb"[^\r\n]", b" ", piece)
     return bytes(text)

@@ -71,11 +71,11 @@ def _post_dominators(following: Sequence[Sequence[int]]) -> list[int]:
     end = len(following)
     ends = [block for block, targets in enumerate(following) if not targets]
     # In an infinite loop, any block may be the last.
-    reaching = set(leading(following, ends))
+    leading_out = set(leading(following, ends))
     for block in reversed(range(end)):
-        if block not in reaching:
+        if block not in leading_out:
             ends.append(block)
-            reaching |= leading(following, [block])
+            leading_out |= leading(following, [block])
     backwards: list[list[int]] = [[] for _ in range(end + 1)]
     for block, targets in enumerate(following):
         for target in targets:

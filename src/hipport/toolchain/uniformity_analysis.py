@@ -117,8 +117,8 @@ def proven(text: str, opt: Opt, scratch: Path) -> tuple[CompiledDeviceCode, Llvm
             attribute = " noinline" if kept else " alwaysinline"
             lines[each.first] = _GROUP.sub(lambda match, a=attribute: a + match[0], lines[each.first], count=1)  # type: ignore[misc]
     # Kernels that reach no collective or barrier are not analysed.
-    reaching = _closure(code.functions, mentioned, lambda name: name in opaque or is_barrier(name))
-    wanted = (name for name, each in code.functions.items() if each.kernel and name in reaching)
+    callers = _closure(code.functions, mentioned, lambda name: name in opaque or is_barrier(name))
+    wanted = (name for name, each in code.functions.items() if each.kernel and name in callers)
     kernels = ";".join(f"preserve-gv={name}" for name in wanted)
     if not kernels:
         return CompiledDeviceCode(""), LlvmVerdict({}, {})

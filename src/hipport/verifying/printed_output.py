@@ -294,7 +294,7 @@ def moved_in(first: Sequence[str], others: Iterable[Sequence[str]], varying: Var
         mine, theirs = (
             sorted(range(len(still)), key=lambda place: _key(lines[still[place]])) for lines in (first, other)
         )
-        if all(_agree(other[still[b]], first[still[a]]) for a, b in zip(mine, theirs, strict=True)):
+        if all(_equal(other[still[b]], first[still[a]]) for a, b in zip(mine, theirs, strict=True)):
             went = dict(zip(mine, theirs, strict=True))
             reach = -1
             for place in range(len(still)):
@@ -310,7 +310,7 @@ def moved_in(first: Sequence[str], others: Iterable[Sequence[str]], varying: Var
     return tuple(tuple(group) for group in groups if len(group) > 1)
 
 
-def _agree(one: str, other: str) -> bool:
+def _equal(one: str, other: str) -> bool:
     """Whether two lines of the original are equal, except for sums in another order."""
     return not _compared((one,), (other,), Varying(), RELATIVE_OF_ORIGINAL).wrong
 

@@ -19,7 +19,9 @@ from hipport_passes.build_files.nvcc_flags import FlagChange, telling, translate
 if TYPE_CHECKING:
     from hipport_passes.build_files.build_scripts.cmake_trees import Tree
 
-_WORD = re.compile(rb'(?:SHELL:)?((?:\\"(?:[^"\\]|\\[^"])*\\"|[^\s;"\\]|\\.)+)')
+# Quotes within an unquoted argument are part of its value; a part of an argument may have only one of them.
+_WORD = re.compile(rb'(?:SHELL:)?((?:\\"(?:[^"\\]|\\[^"])*\\"|"[^"\r\n]*"|[^\s;\\]|\\.)+)')
+_QUOTED = re.compile(r'"([^"\s]+)"')
 _REFERENCE = NAMES.compile(r"\$(?&cmake_variables)?\{[^{}]*\}|\$<[^<>]*>|@\w+@")
 _ABI = NAMES.compile(rb"(?:-D)?(?&abi)=0")
 
@@ -64,14 +66,27 @@ class FlagCopy:
 def words(source: CMake, span: Span) -> list[tuple[str, Span]]:
     """Return the words in `span`; an unknown part is HOLE."""
     return [
-        (_REFERENCE.sub(HOLE, _plain(match[1].decode("utf-8", "replace"))).replace('\\"', '"'), Span(*match.span(1)))
-        for match in _WORD.finditer(source.text, span.start, span.end)
+        (
+            _REFERENCE.sub(HOLE, _plain(match[1].decode("utf-8", "replace"))).replace('\\"', '"'),
+            Span(span.start + match.start(1), span.start + match.end(1)),
+        )
+        for match in _WORD.finditer(_unquoted(source, span))
     ]
 
 
+def _unquoted(source: CMake, span: Span) -> bytes:
+    """Return the text of `span` with blanks for the quotes of the arguments in it, which are not part of words."""
+    text = bytearray(source[span])
+    for token in source.tokens_in(span) if b'"' in text else ():
+        if token.kind == "quoted":
+            text[token.span.start - span.start] = text[token.span.end - 1 - span.start] = ord(" ")
+    return bytes(text)
+
+
 def _plain(word: str) -> str:
-    """Return a word without the expression that stands for a comma in generator expressions."""
-    return word.replace("$<COMMA>", ",")
+    """Return a word without its quotes, and without the expression that stands for a comma in expressions."""
+    quoted = _QUOTED.fullmatch(word)
+    return (quoted[1] if quoted else word).replace("$<COMMA>", ",")
 
 
 def tells(source: CMake, arguments: Sequence[Argument], torch: bool) -> bool:

@@ -105,7 +105,7 @@ def _outermost(edits: Iterable[Edit]) -> Iterator[Edit]:
 
 def _of_branches(source: CMake, opening: CMakeCommand, mine: bool) -> Iterator[Span]:
     """Yield the parts to remove of `if(USE_HIP) … else() … endif()`, or of `if(NOT USE_HIP) … endif()`."""
-    depth, parted = 0, None
+    depth, divided = 0, None
     for command in source.commands[source.commands.index(opening) :]:
         if command.name == "if":
             depth += 1
@@ -114,16 +114,16 @@ def _of_branches(source: CMake, opening: CMakeCommand, mine: bool) -> Iterator[S
             if not depth:
                 if mine:
                     start = _line(source, opening.span).start
-                    yield Span(start, _line(source, (parted or command).span).end)
+                    yield Span(start, _line(source, (divided or command).span).end)
                 else:
                     yield _line(source, opening.span)
-                if parted or not mine:
+                if divided or not mine:
                     yield _line(source, command.span)
                 return
         elif command.name in ("else", "elseif") and depth == 1:
-            if command.name == "elseif" or parted or not mine:
+            if command.name == "elseif" or divided or not mine:
                 return  # Not in the form that hipport writes.
-            parted = command
+            divided = command
 
 
 def _sets_hip(source: CMake, command: CMakeCommand) -> bool:

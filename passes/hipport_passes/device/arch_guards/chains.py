@@ -297,7 +297,7 @@ class UnreadableChain(Exception):
     """A condition that depends on more than the given macros."""
 
 
-class _Given(NamedTuple):
+class _Defined(NamedTuple):
     """The defined macros with their values; a program's own macro is absent if it is 0."""
 
     known: Mapping[bytes, int]
@@ -311,7 +311,7 @@ class _Given(NamedTuple):
 
 def _holds(condition: list[bytes], known: Mapping[bytes, int]) -> bool:
     """Return whether the condition with these tokens holds. Raises Unreadable."""
-    found = preprocessor_values.value(condition, _Given(known))
+    found = preprocessor_values.value(condition, _Defined(known))
     if found is None:
         raise UnreadableChain
     return found != 0

@@ -47,8 +47,8 @@ from hipport.program.project import Component, Project
 from hipport.syntax.cpp import Cpp, within
 from hipport.syntax.cuda_names import NAMES
 from hipport_passes.device.barriers.barrier_branches import in_branches
+from hipport_passes.device.barriers.barrier_iterations import in_iterations
 from hipport_passes.device.barriers.barrier_macros import in_macros
-from hipport_passes.device.barriers.barrier_turns import in_turns
 from hipport_passes.device.barriers.waiting import VOTES, Waiting, macros_by_words
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         if source.ported(function.body.start_byte):
             continue
         yield from in_branches(function, kernels, waiting, widest)
-        yield from in_turns(function, kernels, waiting, widest)
+        yield from in_iterations(function, kernels, waiting, widest)
         yield from in_macros(function, project, kernels, waiting, widest)
 
 
@@ -103,7 +103,7 @@ def kept(source: Cpp, project: Project, part: Span) -> Iterator[Kept]:
             doubt = min(
                 doubts, key=lambda found: found[0] is not function or found[1].span.start != start, default=None
             )
-            proof = (_doubt(*doubt),) if doubt else grounds.reaching(kernels, function, site.node, widest, "barrier")
+            proof = (_doubt(*doubt),) if doubt else grounds.convergence(kernels, function, site.node, widest, "barrier")
             needs = tuple(_needed(*each, function, Span(start, end)) for each in divergences if each[1].edits)
             yield Kept(start, end, f"the barrier {grounds.quoted(function.text(site.node))}", proof, needs)
 
@@ -117,7 +117,7 @@ def _divergences(
         each = open_.pop()
         found = chain(
             in_branches(each, kernels, waiting, widest),
-            in_turns(each, kernels, waiting, widest),
+            in_iterations(each, kernels, waiting, widest),
             in_macros(each, project, kernels, waiting, widest),
         )
         yield from ((each, finding) for finding in found)
@@ -237,4 +237,4 @@ def _missing(kernels: Kernels, function: Function, node: Node, depth: int = 4) -
     return None
 
 
-PASS = Pass(Cpp, find, proves=frozenset(("vote", "parted", "turns")), kept=kept)
+PASS = Pass(Cpp, find, proves=frozenset(("vote", "divergent", "iterations")), kept=kept)

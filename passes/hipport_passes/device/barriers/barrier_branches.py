@@ -61,7 +61,7 @@ def _by_pointers(function: Function, kernels: Kernels, waiting: Waiting, widest:
             proof = (grounds.differing(kernels, function, each.callee, widest),)
             yield Finding(
                 Span(each.callee.start_byte, each.callee.end_byte),
-                "parted",
+                "divergent",
                 f"threads of one wavefront may call different functions by `{text}`, and wait at a barrier in each: "
                 "on CUDA they meet there, but an AMD wavefront waits at both, one after the other; let all "
                 f"threads reach one barrier, outside of the called functions{missing(proof)}",
@@ -117,7 +117,7 @@ def _divided(function: Function, condition: Condition, unless: str, edits: tuple
     same = f"both branches of `if ({text})` have the same number of barriers, and are divided there"
     return Finding(
         span,
-        "parted",
+        "divergent",
         f"one barrier for both branches of `if ({text})`: {unless}an AMD wavefront with threads in both "
         "would wait twice",
         edits,
@@ -132,7 +132,7 @@ def _undivided(
     here, there = (each.line for each in barriers)
     return Finding(
         span,
-        "parted",
+        "divergent",
         f"{unless}threads of one wavefront diverge at `{text}` and wait at different barriers, in lines "
         f"{here} and {there}: on CUDA they meet there, but an AMD wavefront waits at both, one after the "
         "other; let all threads reach one barrier, with the code around it under the condition"
@@ -188,7 +188,7 @@ def _under_exclusive_conditions(
             proof = (grounds.differing(kernels, function, at, widest),)
             yield Finding(
                 Span(first.node.start_byte, first.node.end_byte),
-                "parted",
+                "divergent",
                 f"threads of one wavefront diverge at `{text}` and wait at different barriers, in lines {here} and "
                 f"{there}: on CUDA they meet there, but an AMD wavefront waits at both, one after the other; let all "
                 f"threads reach one barrier, with the code around it under the condition{missing(proof)}",
@@ -204,7 +204,7 @@ def _not_compared(barrier: Call, why: str) -> Finding:
     proof = (Ground(claim, Scope.BLOCK, "not each pair is compared", *where, proven=False),)
     return Finding(
         Span(barrier.node.start_byte, barrier.node.end_byte),
-        "parted",
+        "divergent",
         f"{why}: make sure that threads of one wavefront do not diverge at a condition and wait at different barriers"
         f"{missing(proof)}",
         certainty=Certainty.MANUAL,
@@ -260,7 +260,7 @@ def _by_labels(function: Function, kernels: Kernels, barriers: Sequence[Call], w
         here, there = (found[side].line for side in (False, True))
         yield Finding(
             Span(start, leaving[start].end_byte),
-            "parted",
+            "divergent",
             f"threads of one wavefront diverge at this goto and wait at different barriers, in lines {here} and "
             f"{there}: on CUDA they meet there, but an AMD wavefront waits at both, one after the other; let all "
             f"threads reach one barrier{missing(proof)}",

@@ -43,12 +43,12 @@ def in_macros(
             if kernels.uniformity_of_text(function, asked, call.node) >= widest:
                 continue
             text = b" ".join(condition.replace(b"\\", b" ").split()).decode("utf-8", "replace")
-            reason = f"lanes may disagree on `{text}`, which {call.name.decode()} asks"
+            reason = f"`{text}`, which {call.name.decode()} asks, may vary between lanes"
             where = grounds.place(source, call.node.start_byte)
             proof = (Ground("all threads of a block reach it together", Scope.BLOCK, reason, *where, proven=False),)
             yield Finding(
                 Span(call.node.start_byte, call.node.start_byte + len(call.name)),
-                "parted",
+                "divergent",
                 f"threads of one wavefront diverge at `{text}` in {call.name.decode()} and wait at a barrier in each "
                 "of its branches: on CUDA they meet there, but an AMD wavefront waits at both, one after the other; "
                 "write one barrier that all threads reach, with the code around it under the condition"

@@ -40,15 +40,20 @@ class AsmMacro(NamedTuple):
 
 def definitions(files: Iterable[Cpp]) -> Mapping[bytes, AsmMacro | None]:
     """Return the macros of the files that HIP sees; None for those with several definitions, or with a default."""
-    found: dict[bytes, AsmMacro | None] = {}
+    return {name: each[0] if len(each) == 1 else None for name, each in choices(files).items()}
+
+
+def choices(files: Iterable[Cpp]) -> Mapping[bytes, tuple[AsmMacro, ...]]:
+    """Return the definitions that HIP sees of each macro, such as those in two branches; none if it has a default."""
+    found: dict[bytes, dict[AsmMacro, None]] = {}
     defaults: set[bytes] = set()
     for file in files:
         defaults |= file.fact(with_defaults)
         for name, definition in file.fact(_definitions):
-            found[name] = definition if found.get(name, definition) == definition else None
+            found.setdefault(name, {})[definition] = None
     # No build gives a macro with parameters another text.
     return {
-        name: None if each is not None and each.parameters is None and name in defaults else each
+        name: () if name in defaults and any(macro.parameters is None for macro in each) else tuple(each)
         for name, each in found.items()
     }
 

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import pairwise
-from pathlib import Path
+from itertools import pairwise, product
+from math import prod
+from pathlib import Path, PurePath
 
 from hipport.analysis.build_defaults import with_defaults
 from hipport.core.edits import Span
@@ -21,7 +22,7 @@ from hipport.program.project import Project
 from hipport.syntax.cpp import Cpp, within
 from hipport.syntax.cuda_names import NAMES
 from hipport.syntax.preprocessor import condition
-from hipport_passes.device.ptx.expansions import AsmMacro, Unexpanded, definitions, expand, with_strings
+from hipport_passes.device.ptx.expansions import AsmMacro, Unexpanded, choices, expand, with_strings
 
 _KEYWORDS = frozenset((b"asm", b"__asm__", b"__asm"))
 _WORDS = Words.read(Path(__file__).parent.with_name("device_words.toml"), general=NAMES)
@@ -59,6 +60,8 @@ _VERSION = _WORDS.compile(rb"(?<!defined\()(?<!defined )\b(?&versions)\b(?!\))")
 _SPACE = re.compile(rb"(?:\s|\\(?=[ \t]*[\r\n]))+")
 
 
+#: A statement with more texts, by the definitions of its macros, is not translated.
+_MOST_TEXTS = 8
 #: A constraint that is an unknown macro: the operand may be an address.
 UNKNOWN = b"?"
 
@@ -78,6 +81,8 @@ class AsmMacros:
     values: Mapping[bytes, bytes]
     #: All macros: some make strings of their arguments in other ways.
     all: Mapping[bytes, AsmMacro | None]
+    #: The macros with several definitions, and those.
+    choices: Mapping[bytes, tuple[AsmMacro, ...]]
 
     @staticmethod
     def of(source: Cpp, project: Project) -> AsmMacros:
@@ -87,9 +92,23 @@ class AsmMacros:
             quoting |= {name: (name, b"") not in made for name in more}
         defaults = project.union_over(source, with_defaults)
         values = _values(project.union_over(source, _value_macros), defaults) if quoting else {}
-        every = definitions(each for each in project.component(source) if isinstance(each, Cpp))
+        every = choices(each for each in project.component(source) if isinstance(each, Cpp))
+        one = {name: each[0] if len(each) == 1 else None for name, each in every.items()}
+        several = {name: each for name, each in every.items() if len(each) > 1}
         strings = _values(project.union_over(source, _string_macros), defaults)
-        return AsmMacros(strings, quoting, values, every)
+        return AsmMacros(strings, quoting, values, one, several)
+
+    def with_choices(self, names: Sequence[bytes]) -> Iterator[AsmMacros]:
+        """Yield these macros with each of the definitions that some of them have."""
+        for chosen in product(*(self.choices[name] for name in names)):
+            strings: dict[bytes, bytes] = {}
+            for name, macro in zip(names, chosen, strict=True):
+                made = Cpp(PurePath("use.cu"), macro.text)
+                template = text_of(made, Span(0, len(made.code)), _NO_MACROS)
+                if macro.parameters is None and not template.holes:
+                    strings[name] = template.text
+            every = {**self.all, **dict(zip(names, chosen, strict=True))}
+            yield replace(self, all=every, strings={**self.strings, **strings})
 
     def quoted(self, name: bytes, argument: bytes) -> bytes | None:
         """Return the string that macro `name` makes of `argument`; None if it depends on the argument's expansion."""
@@ -104,7 +123,7 @@ class AsmMacros:
         return not self.quoting[name] or argument in self.all or argument == argument.lower()
 
 
-_NO_MACROS = AsmMacros({}, {}, {}, {})
+_NO_MACROS = AsmMacros({}, {}, {}, {}, {})
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +150,16 @@ class Statement:
     def template(self) -> Template:
         """Return the text of the assembly, as far as it is known."""
         return text_of(self.source, self.sections[0], self.macros)
+
+    @cached_property
+    def templates(self) -> tuple[Template, ...]:
+        """Return the texts of the assembly with each definition of its macros that have several."""
+        template = self.template
+        several = [each for each in dict.fromkeys(template.holes) if each in self.macros.choices]
+        if not several or prod(len(self.macros.choices[each]) for each in several) > _MOST_TEXTS:
+            return (template,)
+        every = self.macros.with_choices(several)
+        return tuple(dict.fromkeys(text_of(self.source, self.sections[0], macros) for macros in every))
 
     @cached_property
     def outputs(self) -> tuple[Operand, ...]:

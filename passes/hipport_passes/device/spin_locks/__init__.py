@@ -334,7 +334,7 @@ def _of_calls(function: Function, kernels: Kernels, project: Project) -> Iterato
                 need, header = include(function.source, project, "lock.h")
                 yield Finding(
                     Span(call.node.start_byte, call.node.end_byte),
-                    "turns",
+                    "serialized",
                     f"lanes take turns, from {call.name.decode()}() to the release of the lock: otherwise the owner "
                     "waits for lanes of its wavefront that wait for the lock",
                     (*edits, *((need,) if need else ())),

@@ -111,7 +111,7 @@ class _Iteration:
             return self._known[text]
         if variable is None:
             return text  # A constant.
-        before = self._function.locals.last(variable, self._loop)
+        before = self._function.locals.reaching_definition(variable, self._loop)
         if before is None or len(before.values) != 1:
             raise _Unknown
         return self._value(before.values[0])

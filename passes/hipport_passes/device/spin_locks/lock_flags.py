@@ -129,8 +129,8 @@ def _looked_at(function: Function, asked: Node, loop: Node, readers: frozenset[b
     for node in nodes(asked):
         if node.type == "identifier":
             variable = function.locals.named(function.text(node), node.start_byte)
-            given = function.locals.given.get(variable, []) if variable is not None else []
-            texts += [value for each in given if contains(loop, each.node) for value in each.values]
+            definitions = function.locals.definitions.get(variable, []) if variable is not None else []
+            texts += [value for each in definitions if contains(loop, each.node) for value in each.values]
     for node in (inner for each in texts for inner in nodes(each)):
         place = None
         if node.type == "subscript_expression":

@@ -289,10 +289,10 @@ def _constant(function: Function, text: bytes, at: Node) -> bool:
         variable = function.locals.named(name, at.start_byte)
         if variable is None:
             continue
-        given = function.locals.given.get(variable, [])
-        if not given or any(not each.declares or not each.values for each in given):
+        definitions = function.locals.definitions.get(variable, [])
+        if not definitions or any(not each.declares or not each.values for each in definitions):
             return False
-        if not all(_constant(function, function.text(value), value) for each in given for value in each.values):
+        if not all(_constant(function, function.text(value), value) for each in definitions for value in each.values):
             return False
     return True
 

@@ -68,10 +68,10 @@ class Logical:
     def __init__(self, component: Component) -> None:
         self.mentions = component.fact(Mentions)
         self.having = frozenset(having_intrinsics(self.mentions))
-        self._reaching = self.having | frozenset(self.mentions.transitive_users_of_any(self.having))
+        self._users = self.having | frozenset(self.mentions.transitive_users_of_any(self.having))
 
     def reached_from(self, definition: NamedDefinition) -> bool:
-        return definition in self._reaching
+        return definition in self._users
 
     def uses(self, definition: NamedDefinition) -> bool:
         """Return whether the definition reaches such intrinsics through its uses, or itself if it is a function.

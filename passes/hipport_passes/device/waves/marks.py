@@ -328,7 +328,7 @@ def _may_be(definition: NamedDefinition, component: Component, name: bytes, numb
         return owner in function.template_parameters and number in constant_values.members(component, member)
     if name not in function.template_parameters:
         return False
-    return number in (template_arguments.given(component, function, name, some=True) or ())
+    return number in (template_arguments.values_of(component, function, name, some=True) or ())
 
 
 def _is_default(definition: NamedDefinition, name: bytes) -> bool:

@@ -158,8 +158,8 @@ def _counting(component: Component) -> tuple[tuple[NamedDefinition, tuple[_Role,
     logical = component.fact(Logical)
     mentions = logical.mentions
     # Only definitions that a function with such intrinsics may use are read.
-    reaching = [each for each in mentions.definitions if each.function is not None and logical.reached_from(each)]
-    used = frozenset(mentions.reached_from_any(reaching))
+    reachable = [each for each in mentions.definitions if each.function is not None and logical.reached_from(each)]
+    used = frozenset(mentions.reached_from_any(reachable))
     found = []
     for user in (each for each in mentions.definitions if each in used):
         roles = tuple(each for each in _roles(user) if _is_asked(user.source, each))

@@ -106,7 +106,7 @@ class Arithmetic(Notes):
         sized = b"blockDim" in function.text(left) and b"threadIdx" not in function.text(left)
         counts = flow.is_thread(function, left)
         lane = flow.is_lane(function, left)
-        warp = not sized and self.agreed(left) == WARP
+        warp = not sized and self.uniformity(left) == WARP
         of = _Operands(left, sign, right, number, counts, sized, lane, warp)
         if not self._split_by_size(node, of, real):
             self._compared_with_size(node, of)
@@ -184,8 +184,8 @@ class Arithmetic(Notes):
         if node.type != "identifier" or not depth:
             return False
         variable = function.locals.named(function.text(node), node.start_byte)
-        given = function.locals.given.get(variable, []) if variable is not None else []
-        return any(self.numbers_warps(value, depth - 1) for each in given for value in each.values)
+        definitions = function.locals.definitions.get(variable, []) if variable is not None else []
+        return any(self.numbers_warps(value, depth - 1) for each in definitions for value in each.values)
 
     def from_the_left(self, node: Node, left: Node, sign: str, right: Node) -> None:
         """Widen `31 - lane`, `32 * warp` and the like."""
@@ -196,7 +196,7 @@ class Arithmetic(Notes):
             return
         number = self.flow.number(self.function, left)
         lane, counts = self.flow.is_lane(self.function, right), self.flow.is_thread(self.function, right)
-        warp = self.agreed(right) == WARP
+        warp = self.uniformity(right) == WARP
         if number == 32 and (
             (lane and sign == "-") or (warp and sign == "*") or (sign in _COMPARES and (lane or counts))
         ):

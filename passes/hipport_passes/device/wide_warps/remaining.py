@@ -207,10 +207,10 @@ class _Remaining:
             return sized and by == (32 if _sign(node) == "/" else 5)
         if node.type == "identifier" and depth:
             variable = self.function.locals.named(self.function.text(node), node.start_byte)
-            given = self.function.locals.given.get(variable, []) if variable is not None else []
+            definitions = self.function.locals.definitions.get(variable, []) if variable is not None else []
             # `row += warps` moves to the next item.
-            given = [each for each in given if _sign(each.node) != "+="]
-            return any(self._counts_block(value, depth - 1) for each in given for value in each.values)
+            definitions = [each for each in definitions if _sign(each.node) != "+="]
+            return any(self._counts_block(value, depth - 1) for each in definitions for value in each.values)
         if node.type in (*_WRAPPED, "binary_expression"):
             return any(self._counts_block(child, depth) for child in node.named_children)
         return False
@@ -241,9 +241,9 @@ class _Remaining:
 
     def _goes_on(self, name: Node, offset: int) -> bool:
         variable = self.function.locals.named(self.function.text(name), offset)
-        given = self.function.locals.given.get(variable, []) if variable is not None else []
+        definitions = self.function.locals.definitions.get(variable, []) if variable is not None else []
         return any(
-            _sign(each.node) == "+=" and any(self._from(value, _GRID) for value in each.values) for each in given
+            _sign(each.node) == "+=" and any(self._from(value, _GRID) for value in each.values) for each in definitions
         )
 
     # -- where values come from
@@ -266,7 +266,7 @@ class _Remaining:
                 variable = function.locals.named(name, each.start_byte)
                 if variable is None:
                     continue
-                stack += [(function, v) for a in function.locals.given.get(variable, ()) for v in a.values]
+                stack += [(function, v) for a in function.locals.definitions.get(variable, ()) for v in a.values]
                 if name in function.parameters and not function.kernel:
                     at = function.parameters.index(name)
                     calls = self.flow.kernels.callers(function)

@@ -256,7 +256,7 @@ class Widening(Arithmetic):
             return
         if sign.type == "+=" and self.flow.number(self.function, right) == 32 and left.type == "identifier":
             # A step over the work of a warp's lanes. A varying value is not certainly numbered by lane.
-            if self.agreed(left) < BLOCK:
+            if self.uniformity(left) < BLOCK:
                 if self.of_a_lane(left, threads=True):
                     self.settle(right, SIZE)
                 else:
@@ -276,8 +276,10 @@ class Widening(Arithmetic):
                 return True
             if each.type == "identifier" and depth:
                 variable = self.function.locals.named(self.function.text(each), each.start_byte)
-                given = self.function.locals.given.get(variable, []) if variable is not None else []
-                if any(self.of_a_lane(value, depth - 1, threads=threads) for one in given for value in one.values):
+                definitions = self.function.locals.definitions.get(variable, []) if variable is not None else []
+                if any(
+                    self.of_a_lane(value, depth - 1, threads=threads) for one in definitions for value in one.values
+                ):
                     return True
         return False
 
@@ -358,7 +360,7 @@ class Widening(Arithmetic):
                         size is not None
                         and size.type == "identifier"
                         and self.flow.number(self.function, size) is None
-                        and self.agreed(index) == WARP
+                        and self.uniformity(index) == WARP
                     ):
                         self.refuse(size, "the number of warps that the kernel is given")
 

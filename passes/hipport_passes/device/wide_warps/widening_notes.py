@@ -71,5 +71,5 @@ class Notes:
             and constant_values.value(self.function.source, self.project, text) in (0xFFFFFFFF, -1)
         )
 
-    def agreed(self, node: Node) -> int:
+    def uniformity(self, node: Node) -> int:
         return self.flow.kernels.uniformity(self.function, node)

@@ -16,7 +16,7 @@ from hipport.syntax.cpp import UNITS, Cpp, within
 from hipport.syntax.cpp_text import Include
 from hipport_passes.names.headers.header_tables import lookup, table
 from hipport_passes.names.headers.include_lines import behind, is_own, on_top
-from hipport_passes.names.headers.runtime_header import NEEDS_RUNTIME, brings_runtime
+from hipport_passes.names.headers.runtime_header import NEEDS_RUNTIME, brings_runtime, replacement
 
 # The folder of the runtime's header.
 _OF_RUNTIME = "hip/"
@@ -30,8 +30,8 @@ def transitive(source: Cpp, project: Project) -> Iterator[Finding]:
     lacking = [each for each in table().transitive if each[1].search(source.code)]
     if not lacking:
         return
-    reaching = project.fact(_Reaching)
-    lacking = [each for each in lacking if source.path not in reaching.files(each[2], Which.ANY)]
+    includers = project.fact(_Includers)
+    lacking = [each for each in lacking if source.path not in includers.files(each[2], Which.ANY)]
     if not lacking:
         return
     uses = ", ".join(f"thrust::{match[1].decode()}" for _, names, _ in lacking if (match := names.search(source.code)))
@@ -41,8 +41,12 @@ def transitive(source: Cpp, project: Project) -> Iterator[Finding]:
 
 
 def brought(source: Cpp, project: Project, brings: tuple[str, ...] = ()) -> Iterator[Finding]:
-    """Yield headers that others include in CUDA and not in ROCm; or those that only headers in `brings` include."""
-    for each in table().brought:
+    """Yield headers that others include in CUDA and not in ROCm; or those that only headers in `brings` include.
+
+    Those in `brings` are about to be put on top of the file.
+    """
+    on_top_now = brings
+    for each in sorted(table().brought, key=lambda each: not each.on_host):
         used = each.names.search(source.code) if source.matched(each.words) else None
         if used is None or (each.on_host and (brings or not _of_the_host(source))):
             continue
@@ -56,24 +60,27 @@ def brought(source: Cpp, project: Project, brings: tuple[str, ...] = ()) -> Iter
             and any(path.startswith(each.brought_by) for path in _paths(source, project, other))
         ]
         always = next((other for other in bringing if not within(other.directive.start, source.conditional)), None)
-        last = always or (None if each.on_host else next(_under_conditions(source, bringing), None))
-        if brings and (last is not None or not any(header.startswith(each.brought_by) for header in brings)):
-            continue
-        if last is None and not each.on_host and not brings:
+        above = always is None and any(header.startswith(each.brought_by) for header in on_top_now)
+        last = always or (None if each.on_host or above else next(_under_conditions(source, bringing), None))
+        if not above and (brings or (last is None and not each.on_host)):
             continue
         # A header that the other one always includes must not be included under a condition only.
         if each.on_host:
             which = Which.ALWAYS
-        elif always and any(not within(use.start(), source.conditional) for use in each.names.finditer(source.code)):
+        elif (always or above) and any(
+            not within(use.start(), source.conditional) for use in each.names.finditer(source.code)
+        ):
             which = Which.ALWAYS_ON_HIP
         else:
             which = Which.ANY
-        if source.path in project.fact(_Reaching).files(each.had_by, which):
+        if source.path in project.fact(_Includers).files(each.had_by, which):
             continue
         line = f"#include <{each.header}>".encode()
         edit = behind(source, last, line) if last else on_top(source, each.header, line)
         message = f"{used.group().decode(errors='replace')} {each.why}: include {each.header}"
         yield Finding(Span(*used.span()), "brought", message, (edit,))
+        if last is None:
+            on_top_now = (*on_top_now, each.header)
 
 
 def _under_conditions(source: Cpp, includes: Iterable[Include]) -> Iterator[Include]:
@@ -89,7 +96,7 @@ def _paths(source: Cpp, project: Project, include: Include) -> tuple[str, ...]:
     row = lookup(include.path)
     if row is None or row.hip is None or row.since > project.target.rocm or is_own(source, include, project):
         return (include.path,)
-    return include.path, row.hip
+    return include.path, replacement(source, include, project, row)
 
 
 def _of_the_host(source: Cpp) -> bool:
@@ -114,7 +121,7 @@ class Which(Enum):
     ALWAYS_ON_HIP = auto()
 
 
-class _Reaching:
+class _Includers:
     """The files that include headers of certain names, directly or through other files of the program."""
 
     def __init__(self, project: Project) -> None:

@@ -9,7 +9,7 @@ from hipport.core.tables import Words
 from hipport.program.project import Project
 from hipport.syntax.cpp import Cpp, within
 from hipport.syntax.cpp_text import Include
-from hipport_passes.names.headers.header_tables import lookup, table
+from hipport_passes.names.headers.header_tables import Row, lookup, table
 from hipport_passes.names.headers.include_lines import is_own
 
 _WORDS = Words.read(Path(__file__).parent.with_suffix(".own.toml"))
@@ -34,6 +34,16 @@ def brings_runtime(source: Cpp, include: Include, project: Project) -> bool:
         return False
     # hipport's own headers do not count, so that a file that needs one of them only later has the same port.
     return any(hip.startswith(each) if each.endswith("/") else hip == each for each in known.brings_runtime)
+
+
+def replacement(source: Cpp, include: Include, project: Project, row: Row) -> str:
+    """Return the path that replaces an include of CUDA's that HIP has; "" if it is dropped.
+
+    Only from a header without a counterpart may the file get the built-in variables and functions.
+    """
+    if row.hip or any(brings_runtime(source, other, project) for other in source.includes):
+        return row.hip or ""
+    return table().runtime
 
 
 def compiled_as_cuda(source: Cpp, project: Project) -> bool:

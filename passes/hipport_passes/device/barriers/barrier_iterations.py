@@ -15,7 +15,7 @@ from hipport.analysis.exclusive_conditions import squeezed
 from hipport.analysis.functions import LOOPS, Call, Condition, Function, contains, exclusive, nodes, operator_of
 from hipport.analysis.kernels import Kernels
 from hipport.analysis.macros import conditional, loop_conditions
-from hipport.analysis.trip_counts import alike_in_turns, equal_trips
+from hipport.analysis.trip_counts import equal_trip_counts, uniform_in_iterations
 from hipport.analysis.uniform_values import WARP
 from hipport.analysis.warp_invariance import is_warp_invariant
 from hipport.core.edits import Span
@@ -46,7 +46,7 @@ class _Divergence(NamedTuple):
     at: tuple[Function, Node] | None = None
 
 
-def in_turns(function: Function, kernels: Kernels, waiting: Waiting, widest: int) -> Iterator[Finding]:
+def in_iterations(function: Function, kernels: Kernels, waiting: Waiting, widest: int) -> Iterator[Finding]:
     """Yield a finding per cause for which threads wait at one barrier in different iterations of a loop.
 
     On CUDA a thread that skips a barrier in one iteration meets the others there in the next, and one that has left the
@@ -99,14 +99,14 @@ def in_turns(function: Function, kernels: Kernels, waiting: Waiting, widest: int
                 )
             span = Span(barrier.node.start_byte, barrier.node.end_byte)
             proof = _why(kernels, function, barrier, found, widest)
-            yield Finding(span, "turns", message + missing(proof), certainty=Certainty.MANUAL, proof=proof)
+            yield Finding(span, "iterations", message + missing(proof), certainty=Certainty.MANUAL, proof=proof)
 
 
 def _why(kernels: Kernels, function: Function, barrier: Call, found: _Divergence, widest: int) -> tuple[Ground, ...]:
     """Return why threads of one wavefront may diverge."""
     if found.at is not None:
         return (grounds.differing(kernels, *found.at, widest, shown=bool(found.unless)),)
-    reason = f"lanes may disagree on {grounds.quoted(found.text)}, which a macro asks"
+    reason = f"{grounds.quoted(found.text)}, which a macro asks, may vary between lanes"
     where = grounds.place(function.source, barrier.node.start_byte)
     return (Ground("all lanes of a wavefront reach it in each iteration", Scope.WARP, reason, *where, proven=False),)
 
@@ -161,17 +161,17 @@ def _divergence(
         if not may_change(function, side, loop, kernels):
             return
     unless = ""
-    agreed = kernels.uniformity(function, condition.expression)
-    if agreed >= WARP and is_warp_invariant(function, condition.expression, kernels):
+    uniformity = kernels.uniformity(function, condition.expression)
+    if uniformity >= WARP and is_warp_invariant(function, condition.expression, kernels):
         return
-    if agreed >= widest:
+    if uniformity >= widest:
         if kernels.uniformity(function, condition.expression, shown=True) >= widest:
             return
         unless = f"unless {kernels.assumption(function.source, function, widest)}, "
     if condition.loop:
-        if equal_trips(kernels, function, condition.statement, widest):
+        if equal_trip_counts(kernels, function, condition.statement, widest):
             return
-    elif condition.statement != loop and alike_in_turns(kernels, function, condition.expression, loop, widest):
+    elif condition.statement != loop and uniform_in_iterations(kernels, function, condition.expression, loop, widest):
         return
     yield _Divergence(
         function.text(condition.expression), condition.statement.id, unless, (function, condition.expression)

@@ -39,7 +39,7 @@ def changed(device: Iterable[Function], by_name: Mapping[bytes, Sequence[Functio
     for function in device:
         match = OF_WAVE.fullmatch(function.name)
         of = by_name.get(match["name"], ()) if match is not None else ()
-        if len(of) == 1 and not _agree(_lines(of[0]), _lines(function)):
+        if len(of) == 1 and not _correspond(_lines(of[0]), _lines(function)):
             yield function, of[0].name.decode()
 
 
@@ -50,7 +50,7 @@ def _lines(function: Function) -> list[bytes]:
     return [b" ".join(line.split()) for line in lines.splitlines() if line.strip()]
 
 
-def _agree(first: Sequence[bytes], second: Sequence[bytes]) -> bool:
+def _correspond(first: Sequence[bytes], second: Sequence[bytes]) -> bool:
     """Return whether each line of one has its counterpart in the other; widened lines have the same words."""
     widened = [set(_WORD.findall(line)) for line in second if NATIVE in line]
     if any(NATIVE not in line and line not in first for line in second):

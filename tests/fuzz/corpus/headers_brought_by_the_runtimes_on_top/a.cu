@@ -1,0 +1,4 @@
+#ifdef _
+#include <cuda.h>
+#endif
+int f() { return threadIdx.x + hiprtcLinkAddData; }

@@ -1,0 +1,1 @@
+int f() { g(std::int8_t(), modf()); }
