@@ -150,7 +150,9 @@ def test_a_barrier_that_is_not_proven(tree: Path, reported: tuple[Reported, ...]
     (ground,) = found.proof
     # The reason is in the called function, in its file.
     assert (ground.path, ground.line, ground.proven) == (PurePosixPath("helpers.cuh"), 4, False)
-    assert ground.reason.endswith("`lane() > 7` in line 16 may vary between lanes, because of `threadIdx.x` in line 4 of helpers.cuh")
+    assert ground.reason == (
+        "`lane() > 7` in line 16 may vary between lanes, because of `threadIdx.x` in line 4 of helpers.cuh"
+    )
     assert found.message.endswith(missing(found.proof))
     (kept,) = hipport.explain_place(tree / "k.cu", 17).kept
     assert [each.proven for each in kept.proof] == [False]
