@@ -214,8 +214,13 @@ def test_no_two_public_classes_have_one_name() -> None:
 def test_no_two_modules_have_one_name() -> None:
     """One name identifies one module: in a stack trace, in a search, in conversation."""
     names = Counter(p.stem for p in (*ENGINE, *(ROOT / "passes/hipport_passes").rglob("*.py")) if p.stem[:2] != "__")
-    # Packages of passes with several files; the folders that contain passes do not count.
-    names += Counter(p.parent.name for p in (ROOT / "passes/hipport_passes").glob("*/*/__init__.py"))
+    # Layers, folders of passes, and passes with several files are modules, too.
+    names += Counter(
+        path.name
+        for folder in ("src/hipport", "passes/hipport_passes")
+        for path in (ROOT / folder).rglob("*")
+        if (path / "__init__.py").is_file()
+    )
     assert [name for name, count in names.items() if count > 1] == []
 
 
@@ -269,7 +274,7 @@ def test_python_of_a_tree_is_parsed_in_one_place() -> None:
         for path in folder.rglob("*.py")
         if re.search(r"\bast\.(?:parse|literal_eval)\(|\.evaluated_value\b", path.read_text(encoding="utf-8"))
     }
-    assert parsing == {"python.py"}
+    assert parsing == {"python_script.py"}
 
 
 @pytest.mark.parametrize("path", ENGINE, ids=lambda path: path.name)

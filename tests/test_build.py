@@ -20,7 +20,7 @@ from click.testing import CliRunner
 
 from hipport.building import builder
 from hipport.building.builder import HOST, BuildOptions, Built, Compiled, build
-from hipport.building.compiler_messages import Alignment, Message, Note, SourcePlaces, parse
+from hipport.building.compiler_messages import Alignment, Message, Note, SourcePlaces, parse, script_advice
 from hipport.building.dry_runs import dry_run
 from hipport.building.guessed_flags import cmake_flags
 from hipport.building.just_in_time import just_in_time
@@ -186,6 +186,11 @@ def test_a_message_in_a_header_of_others_stands_where_the_tree_led_there(tmp_pat
     assert built_as_text(built).startswith("src/a.h:7: error: theirs  [host]\n    /opt/x.hpp:10:5: found here\n")
     (said,) = json.loads(built_as_json(built))["compiled"][0]["messages"]
     assert said["at"] == "/opt/x.hpp:10:5"
+
+
+def test_a_known_error_of_a_setup_script_is_explained() -> None:
+    assert "setuptools<82" in script_advice("ModuleNotFoundError: No module named 'pkg_resources' (setup.py, line 5)")
+    assert not script_advice("ModuleNotFoundError: No module named 'resources'")
 
 
 def test_a_known_fault_of_others_headers_is_explained(tmp_path: Path) -> None:

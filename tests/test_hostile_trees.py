@@ -20,6 +20,8 @@ import pytest
 from click.testing import CliRunner
 
 from endless import ENDLESS
+from hipport.building.blocking_files import refuse_blocking
+from hipport.building.units import Unit
 from hipport.cli import main
 from hipport.core import placing, reading
 from hipport.core.edits import NewFile
@@ -302,6 +304,76 @@ def test_no_compiler_waits_for_a_pipe(tree: Path, name: str) -> None:
     os.mkfifo(tree / name)
     status, said = hipport("build", ".", cwd=tree)
     assert status == 2 and f"{name}: not a regular file; a compiler would wait for it" in said
+
+
+@pytest.mark.parametrize(
+    ("given", "pipe", "source", "flags"),
+    [("src/a.cu", "src/h.h", '#include "h.h"', ""), ("src", "inc/sub/h.h", "#include <sub/h.h>", "-I../inc")],
+)
+def test_no_compiler_waits_for_a_pipe_elsewhere(tree: Path, given: str, pipe: str, source: str, flags: str) -> None:
+    (tree / "src").mkdir()
+    (tree / "inc/sub").mkdir(parents=True)
+    (tree / "src/a.cu").write_text(f"{source}\n" + KERNEL.decode())
+    (tree / "src/Makefile").write_text(f"a: a.cu\n\thipcc {flags} a.cu -o a\n")
+    os.mkfifo(tree / pipe)
+    status, said = hipport("build", given, cwd=tree)
+    assert status == 2 and f"{pipe}: not a regular file; a compiler would wait for it" in said, said
+
+
+@pytest.mark.parametrize(
+    ("pipe", "source", "flags"),
+    [
+        ("src/wait", '#include "wait"', ()),
+        ("src/wait", '#if 0\n#include "wait"\n#endif', ()),
+        ("src/wait", '#include /*\n*/ "wait"', ()),
+        ("inc/wait", '#include "../inc/wait"', ()),
+        ("inc/wait", '#include "../src/../src/../inc/wait"', ()),
+        ("inc/wait", '%:include "wait"', ("-I../inc",)),
+        ("inc/wait", "#include_next <wait>", ("-isystem", "../inc")),
+        ("inc/sub/wait", "#include <sub/wait>", ("-idirafter../inc",)),
+        ("src/wait", "#define H(x) #x\n#include H(wait)", ()),
+        ("src/wait", "#define WHAT \\\n  <wait>\n#include WHAT", ("-I.",)),
+        ("src/wait", "#include WHAT", ('-DWHAT="wait"',)),
+        ("src/wait", "", ("-include", "wait")),
+        ("inc/wait", "", ("-I../inc", "-includewait")),
+        ("inc/wait", "", ("-Wp,-imacros,../inc/wait",)),
+        ("inc/wait", "", ("-fprofile-use=../inc/wait",)),
+        ("inc/wait", "", ("@../inc/wait",)),
+        ("inc/wait", '#if __has_include("../inc/wait")\n#endif', ()),
+        ("inc/wait", 'asm(".incbin \\"../inc/wait\\"");', ()),
+        ("inc/wait", "const char a[] = {\n#embed <wait>\n};", ("--embed-dir=../inc",)),
+        ("inc/wait", '#include "../inc/b.cuh"', ()),
+        ("inc/wait", "", ("-include", "../inc/b.cuh")),
+    ],
+)
+def test_what_a_compiler_would_wait_for_is_found(tree: Path, pipe: str, source: str, flags: tuple[str, ...]) -> None:
+    (tree / "src").mkdir()
+    (tree / "inc/sub").mkdir(parents=True)
+    (tree / "src/a.cu").write_text(f"{source}\n")
+    (tree / "inc/b.cuh").write_text('#include "a.cuh"\n#include "wait"\n')
+    (tree / "inc/a.cuh").write_text('#include "../inc/b.cuh"\n')
+    unit = Unit(tree / "src/a.cu", "hip", flags, tree / "src", "a")
+    for kind in ("pipe", "zero", "nothing", "file"):
+        if kind == "pipe":
+            os.mkfifo(tree / pipe)
+        elif kind == "zero":
+            (tree / pipe).symlink_to("/dev/zero")
+        elif kind == "file":
+            (tree / pipe).write_text("int x;\n")
+        if kind in ("pipe", "zero"):
+            with pytest.raises(Refused, match=f"/{pipe}: not a regular file; a compiler would wait for it"):
+                refuse_blocking([unit], {}, Path("/toolchain"))
+            (tree / pipe).unlink()
+        else:
+            refuse_blocking([unit], {}, Path("/toolchain"))
+
+
+def test_a_pipe_that_no_compiler_opens_is_no_fault(tree: Path) -> None:
+    os.mkfifo(tree / "wait")
+    (tree / "a.cu").write_text('#include "b.h"\n// wait\nint main() { open("wait"); }\n')
+    (tree / "b.h").write_text('#define NAME "wait"\n')
+    flags = ("-I.", "-include", "/dev/null")
+    refuse_blocking([Unit(tree / "a.cu", "hip", flags, tree, "a")], {}, Path("/toolchain"))
 
 
 @pytest.mark.parametrize(

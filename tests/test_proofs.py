@@ -16,7 +16,7 @@ from hipport.cli import main
 from hipport.core.proof import Ground, Scope, missing, without_reason
 from hipport.engine.outcomes import Reported
 from hipport.reporting.explained_places import Explained
-from hipport.reporting.grouped_findings import facts
+from hipport.reporting.grouped_findings import decisions
 from hipport.testing import fixture, proved
 from hipport_passes import PASSES
 
@@ -121,7 +121,7 @@ def test_an_unproven_collective_has_a_reason(reported: tuple[Reported, ...]) -> 
     assert found.message.endswith(f"; not proven: {why}") and not found.proof[0].proven
     # A person has one thing to check, whatever is missing at each place.
     other = replace(found, line=11, message=f"{without_reason(found.message)}; not proven: something else")
-    assert len(facts([found, other])) == 1 and "not proven" not in facts([found, other])[0].message
+    assert len(decisions([found, other])) == 1 and "not proven" not in decisions([found, other])[0].message
 
 
 def test_a_mask(reported: tuple[Reported, ...]) -> None:

@@ -9,6 +9,7 @@ own text about AMD.
 import re
 import subprocess
 from collections import Counter
+from collections.abc import Iterable
 from itertools import pairwise
 from pathlib import Path, PurePath
 
@@ -25,7 +26,7 @@ from hipport.syntax.cmake_script import CMake
 from hipport.syntax.cpp import Cpp
 from hipport.syntax.make import Makefile
 from hipport.syntax.own_guards import MARK, asked
-from hipport.syntax.python import Python
+from hipport.syntax.python_script import Python
 from hipport.testing import Fixture, fixtures
 from hipport_passes import PASSES
 from hipport_passes.build_files.build_scripts.cmake_trees import Tree
@@ -243,6 +244,20 @@ def test_after_the_first_port(case: Fixture, tmp_path: Path) -> None:
         if not same(one, other):
             assert one.decode(errors="replace") == other.decode(errors="replace")
         assert left(after) == left(wanted)
+
+
+def test_each_rule_is_among_the_fixtures_that_are_tried_each_time() -> None:
+    def rules(cases: Iterable[Fixture]) -> set[str]:
+        return {
+            f"{case.name.partition('/')[0]} {' '.join(line.split()[1:3])}" for case in cases for line in case.findings
+        }
+
+    tried = [case for case in CASES if case not in REPEATED]
+    assert rules(tried) == rules(CASES) and len(tried) < 0.6 * len(CASES)
+    assert TOLD.keys() | RIGHT.keys() | OTHERWISE.keys() <= {case.name for case in tried}
+    # Both kinds of fixtures, for each pass.
+    passes = {(case.name.partition("/")[0], bool(case.findings)) for case in CASES}
+    assert {(case.name.partition("/")[0], bool(case.findings)) for case in tried} == passes
 
 
 TRIED: Counter[str] = Counter()

@@ -187,7 +187,7 @@ def test_the_json_has_the_schema_that_is_documented(tmp_path: Path) -> None:
         command = [sys.executable, "-m", "hipport", *options, str(tmp_path), "--format", "json"]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         document = json.loads(done.stdout)
-        assert document["findings"] and document["facts"]
+        assert document["findings"] and document["decisions"]
         jsonschema.validate(document, schema)
         page = (DOCS / "reference/json.md").read_text(encoding="utf-8")
         assert not [field for field in document if f"`{field}`" not in page]

@@ -25,12 +25,14 @@ from functools import cache
 from pathlib import Path, PurePath, PurePosixPath
 
 import pytest
+from click.testing import CliRunner
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import hipport
 from endless import ENDLESS
 from hipport import api
+from hipport.cli import main
 from hipport.core.edits import Span
 from hipport.core.placing import Below
 from hipport.workspace import writing
@@ -567,6 +569,35 @@ def test_a_trees_own_journal_leaves_a_number_for_the_next_run(tmp_path: Path) ->
     writing.write(tmp_path, [change("a.cu", b"a", b"A")])
     writing.undo(tmp_path)
     assert (tmp_path / "a.cu").read_bytes() == b"a"
+
+
+@pytest.mark.parametrize(
+    "bring",
+    [os.mkfifo, lambda place: place.write_text("{}"), lambda place: place.symlink_to("/dev/zero"), lambda place: None],
+    ids=["pipe", "empty", "device", "nothing"],
+)
+@pytest.mark.parametrize("run", ["1.replacing", "x.replacing"])
+def test_all_commands_say_the_same_of_a_foreign_journal(
+    tmp_path: Path, run: str, bring: Callable[[Path], None]
+) -> None:
+    """Commands that only read do not send a person to an undo that refuses."""
+    folder = tmp_path / ".hipport/runs" / run
+    folder.mkdir(parents=True)
+    (tmp_path / "a.cu").write_text("int i = cudaFree(0);\n")
+    bring(folder / "manifest.json")
+    for words in (["scan"], ["rewrite", "--check"], ["rewrite"], ["review"], ["undo"], ["port", "--no-verify"]):
+        done = CliRunner().invoke(main, [*words, str(tmp_path)])
+        assert done.exit_code == 2
+        assert f"runs/{run}: not made by hipport; remove it" in done.output and "hipport undo" not in done.output
+
+
+def test_a_foreign_run_is_not_called_an_earlier_rewrite(tmp_path: Path) -> None:
+    lay(tmp_path, {".hipport/runs/1/manifest.json": b"{}"})
+    assert "runs/1: not made by hipport; remove it" in writing.undo_first(tmp_path)
+    shutil.rmtree(tmp_path / ".hipport")
+    lay(tmp_path, {"a.cu": b"a"})
+    writing.write(tmp_path, [change("a.cu", b"a", b"A")])
+    assert "undo that first: hipport undo" in writing.undo_first(tmp_path)
 
 
 @pytest.mark.parametrize("entry", ['["a",null,"x"]', '["a",null,"%s"]' % ("0" * 64)])

@@ -409,8 +409,8 @@ def port(
     assert root is not None
     _complete(scanned.ported)
     earlier, why_not_run = None, ""
-    if writing.find_root(root) is not None:
-        why_not_run = "hipport has rewritten this tree before; undo that first: hipport undo"
+    if (rewritten := writing.find_root(root)) is not None:
+        why_not_run = writing.undo_first(rewritten)
         if out is None and not scanned.ported.changed:
             earlier, why_not_run = porting.originals(root, places)
     scanned = earlier or scanned

@@ -43,7 +43,7 @@ class Porting:
         outside = self.options["exclude"] and base is not None and not base.resolve().is_relative_to(root)
         # A file's includes may lie around it, in folders of other owners, and are not copied.
         if outside or not all(path.is_dir() for path in paths):
-            return None, "hipport has rewritten this tree before; undo that first: hipport undo"
+            return None, writing.undo_first(writing.find_root(root) or root)
         back = []
         for journal in {each for path in paths for each in writing.find_roots(path.resolve())}:
             for name, text in writing.originals(journal).items():

@@ -21,6 +21,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
 from typing import Any, TypeVar
 
+from hipport.building.blocking_files import blocks, refuse_blocking
 from hipport.building.compiler_messages import EmbeddedLines, Message, SourcePlaces, parse
 from hipport.building.digests import Digests, keep_states, load_states
 from hipport.building.just_in_time import JustInTime, just_in_time
@@ -214,6 +215,7 @@ def build(paths: Sequence[Path], archs: Sequence[str], options: BuildOptions) ->
         except NoOverlay as problem:
             not_built += (NotBuilt(places.locate(u.source, 0, 0, u.folder)[0], 0, str(problem)) for u in units)
             units = []
+        refuse_blocking(units, options.env, toolchain.root)
         compiler = _Compiler(toolchain, toolchain.environment(options.env), kept / "compiled", places, options.timeout)
         tasks = [(unit, target) for unit in units for target in _targets(unit, archs)]
         compiled = _all(compiler.compile, tasks, options)
@@ -275,7 +277,11 @@ def _gathered(
 
 
 def _refuse_pipes(trees: Iterable[Path], project: Project) -> None:
-    """Raise Refused if a compiler would open something that is not a file, and block for ever."""
+    """Raise Refused if a folder has something that a compiler would open and wait for.
+
+    So a folder is refused before anything of it is run. What lies elsewhere, `refuse_blocking` finds once the flags are
+    known.
+    """
     included = {
         PurePath(each.path).name for source in project.sources if isinstance(source, Cpp) for each in source.includes
     }
@@ -287,7 +293,7 @@ def _refuse_pipes(trees: Iterable[Path], project: Project) -> None:
             if name in included or PurePath(name).suffix in UNITS | HEADERS:
                 place = folder / name
                 if place.exists() and not place.is_file() and not place.is_dir():
-                    problems.append(f"{place}: not a regular file; a compiler would wait for it: remove it")
+                    problems.append(blocks(place))
     if problems:
         raise Refused(problems)
 

@@ -23,7 +23,7 @@ class Scope(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Ground:
-    """One fact that a finding rests on: `claim` holds for the threads of `scope` because of `reason`.
+    """A claim that a finding rests on: `claim` holds for the threads of `scope` because of `reason`.
 
     `path` and `line` are the place of the reason, in the files as they were read. A ground that is not `proven` is
     assumed; its reason then says what is missing.

@@ -15,7 +15,7 @@ from urllib.parse import quote
 from hipport import __version__
 from hipport.core.source import Source
 from hipport.engine.outcomes import Outcome, Ported, Reported
-from hipport.reporting.grouped_findings import facts
+from hipport.reporting.grouped_findings import decisions
 
 _SARIF_SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 #: The base id by which readers of SARIF know the folder that paths are relative to.
@@ -34,11 +34,11 @@ def as_sarif(ported: Ported, about: Mapping[str, str] | None = None) -> str:
     seen: Counter[str] = Counter()
     by_path = ported.before.by_path
     results = []
-    for fact in facts(ported.reported):
-        first, *others = fact.places
+    for decision in decisions(ported.reported):
+        first, *others = decision.places
         result = _sarif_result(first, rules, by_path[first.path], seen)
-        if fact.subjects:
-            result["message"] = {"text": fact.sentence}
+        if decision.subjects:
+            result["message"] = {"text": decision.sentence}
         if others:
             result["relatedLocations"] = [
                 {"id": number, **_sarif_place(each, by_path[each.path]), "message": {"text": each.message}}

@@ -34,7 +34,7 @@ MARK = b" /* hipport */"
 
 _HIP = rb"(?:__HIPCC__|__HIPCC_RTC__|__HIP_PLATFORM_AMD__|__HIP_DEVICE_COMPILE__)"
 # A formatter may break lines, and use other blanks; a comment may go over several lines.
-_GAP = rb"(?:\s|\\\r?\n)*"
+_GAP = rb"(?:\s|\\(?=\s))*"
 _SAID = rb"/\*[ \t]*hipport[ \t]*\*/"
 _MARKED = re.compile(
     rb"(?:%(gap)b(?:\|\||&&)%(gap)b!?defined\(%(hip)b\))+%(gap)b%(said)b" % {b"gap": _GAP, b"hip": _HIP, b"said": _SAID}

@@ -30,7 +30,7 @@ from hipport.syntax.cpp import Cpp
 from hipport.syntax.file_languages import LOOKED_INTO, is_of_gpus, is_read, source
 from hipport.syntax.packaging import Requirements
 from hipport.syntax.program_settings import LONGEST
-from hipport.syntax.python import Python
+from hipport.syntax.python_script import Python
 from hipport.workspace.excluded import Excluded
 from hipport.workspace.journal import FOLDER, Journal, refuse_half_done
 
@@ -113,11 +113,12 @@ def discover(
 ) -> Project:
     """Read the sources at `paths`, files and folders, without leftovers of builds and tools.
 
-    Paths become relative to one root: the common folder of all `paths`. A given file is taken whatever its suffix, and
-    the files that it includes, in quotes or where build scripts say, are read as `Project.context`. `exclude` has
-    patterns as in .gitignore, relative to `base` or else the root. `vendored` has the marker files of each third-party
-    library (`NAME`, or `NAME: TEXT` if the beginning of the file must contain TEXT); a library's folder that is given
-    itself is ported. `named` says whether a text that installs packages names one that the passes know.
+    Paths become relative to one root: the common folder of all `paths`. A given file is taken whatever its suffix. The
+    files that it includes, in quotes or where build scripts say, are read as `Project.context`, and so are those that a
+    folder's files include elsewhere in its repository. `exclude` has patterns as in .gitignore, relative to `base` or
+    else the root. `vendored` has the marker files of each third-party library (`NAME`, or `NAME: TEXT` if the beginning
+    of the file must contain TEXT); a library's folder that is given itself is ported. `named` says whether a text that
+    installs packages names one that the passes know.
 
     Raises NotFound. Files that cannot be read or edited reliably are in `skipped`.
     """
@@ -139,7 +140,9 @@ def discover(
     for path in given:
         walk.take(path)
     sources, skipped = walk.read()
-    context, told = _context(root, sources) if any(path.is_file() for path in given) else ((), {})
+    # A folder of a repository may be a program that includes what lies beside it, like a given file.
+    part = any(path.is_file() for path in given) or _repository(root) not in (None, root)
+    context, told = _context(root, sources) if part else ((), {})
     left = _included_but_not_given(sorted(context, key=lambda each: str(each.path)))
     commands = {**told, **walk.commands()}
     return Project(sources, target or Target(), (*skipped, *left), root, context, walk.links_to(), commands=commands)

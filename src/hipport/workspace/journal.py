@@ -137,7 +137,8 @@ def journals_above(start: Path) -> Iterator[Journal]:
 def refuse_half_done(start: Path, patience: float = 10.0) -> None:
     """Wait for a hipport process that is writing at or above the folder `start`.
 
-    Raises Refused if such a process was killed and has left some files replaced.
+    Raises Refused if such a process was killed and has left some files replaced, or if something else lies there that
+    looks like it.
     """
     give_up = time.monotonic() + patience
     for journal in journals_above(start):
@@ -145,6 +146,9 @@ def refuse_half_done(start: Path, patience: float = 10.0) -> None:
             if not _is_locked(journal):
                 if not journal.half_done:
                     break  # it has just ended
+                # What undo would refuse to touch is not left to undo.
+                for name in journal.unfinished:
+                    JournalRun.load(journal, name)
                 undo = shlex.join(["hipport", "undo", str(journal.root)])
                 raise Refused(
                     [

@@ -216,6 +216,17 @@ def find_root(start: Path) -> Path | None:
     return None
 
 
+def undo_first(root: Path) -> str:
+    """Return what to do with a tree that was rewritten before it is read: undo, or what undo would say instead."""
+    journal = Journal(root.resolve())
+    try:
+        for name in (*journal.unfinished, *map(str, journal.done[-1:])):
+            JournalRun.load(journal, name)
+    except Refused as problem:
+        return "; ".join(problem.problems)
+    return "hipport has rewritten this tree before; undo that first: hipport undo"
+
+
 def find_roots(start: Path) -> list[Path]:
     """Return the result of `find_root` or, if that is None, all such folders below `start`, in order."""
     root = find_root(start)

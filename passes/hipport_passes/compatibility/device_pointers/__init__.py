@@ -25,7 +25,7 @@ from hipport.syntax.cpp import Cpp
 from hipport.syntax.cuda_names import NAMES
 from hipport_passes.compatibility.device_pointers.braced_numbers import constructed, listed, taking
 from hipport_passes.compatibility.device_pointers.declared import PointerKind
-from hipport_passes.compatibility.device_pointers.names import (
+from hipport_passes.compatibility.device_pointers.pointer_names import (
     BYTES,
     INTEGER,
     NUMBER,

@@ -19,6 +19,7 @@ from hipport.syntax import preprocessor_values
 from hipport.syntax.cpp import Cpp, within
 from hipport.syntax.cuda_names import NAMES
 from hipport.syntax.declarations import member_or_qualified
+from hipport.syntax.lexing import SPLICE
 from hipport.syntax.own_guards import is_marked
 from hipport.syntax.preprocessor import Conditional
 from hipport_passes.device.arch_guards.chains import (
@@ -63,9 +64,10 @@ _LOADS = _WORDS.compile(
     rb"\s*\{\s*return\s*(?:\*\s*\1|\1\s*\[\s*0\s*\])\s*;\s*\}\s*"
     rb"|\s*#[ \t]*define[ \t]+(?&ldg)(?:\((\w+)\)[ \t]+(?:\([ \t]*)?\*[ \t]*\(?\2\)?(?:[ \t]*\))?|[ \t]+\*)\s*"
 )
-_ERRORS = re.compile(rb"\s*(?:#[ \t]*error\b[^\n]*(?:\n\s*|\Z))+")
+_ERRORS = re.compile(rb"\s*(?:#[ \t]*error\b[^\r\n]*(?:[\r\n]\s*|\Z))+")
 # The tokens that are compared; a macro's name with its parenthesis is one token.
 _WRITTEN = re.compile(rb"#[ \t]*define[ \t]+\w+\(?|[\w.]+|::|[^\s\w]")
+_SPLICE = re.compile(SPLICE)
 _IF = re.compile(rb"#[ \t]*(?:el)?if")
 _INCLUDE = re.compile(rb"\s*#[ \t]*include\b")
 _SEMICOLON = re.compile(rb"^[ \t]*#[ \t]*include\b[^\r\n]*|;", re.MULTILINE)
@@ -116,7 +118,7 @@ def _same_branches(source: Cpp, project: Project, group: tuple[Conditional, ...]
 
     branches = set()
     for part, following in pairwise(group):
-        text = re.sub(rb"\\\r?\n", b" ", source.code[part.span.end : following.span.start])
+        text = _SPLICE.sub(b" ", source.code[part.span.end : following.span.start])
         # The end of a directive counts; other line breaks do not.
         lines = (
             b" ".join(_WRITTEN.findall(line)) + b" \n" * line.lstrip().startswith(b"#")
@@ -307,10 +309,10 @@ class Guards:
         all_closed: list[_Place] = []
         users: dict[bytes, list[_Place]] | None = None
 
-        def close(place: _Place, used: bytes, by: tuple[Cpp, Span], alike: bool) -> None:
+        def close(place: _Place, used: bytes, by: tuple[Cpp, Span], same: bool) -> None:
             source, group = place
             opened[_condition(group)].remove(place)
-            self._decided[source.path, group[0].span.start] = self._closed(source, group, used, *by, alike)
+            self._decided[source.path, group[0].span.start] = self._closed(source, group, used, *by, same)
             waiting.append(place)
 
         while waiting and opened:
@@ -416,13 +418,13 @@ class Guards:
 
     @staticmethod
     def _closed(
-        source: Cpp, group: tuple[Conditional, ...], used: bytes, other: Cpp, where: Span, alike: bool = True
+        source: Cpp, group: tuple[Conditional, ...], used: bytes, other: Cpp, where: Span, same: bool = True
     ) -> _Decided:
         asked = _asked(source, group)
         assert asked is not None
         finding = decide(*asked)
         place = f"{other.path.as_posix()}:{other.line_read(where.start)}"
-        why = "is under the same condition" if alike else "has its only declaration"
+        why = "is under the same condition" if same else "has its only declaration"
         message = f"{finding.message}, here and at {place}, where {used.decode()} {why}"
         return _Decided(replace(finding, message=message))
 

@@ -35,6 +35,7 @@ from hipport.analysis import grounds
 from hipport.analysis.functions import Function
 from hipport.analysis.kernels import Kernels
 from hipport.analysis.library_names import LibraryNames
+from hipport.analysis.macro_exits import conditions_around, exits_by_macros
 from hipport.analysis.uniform_values import BLOCK
 from hipport.analysis.word_index import leading_to
 from hipport.core.edits import Edit, Span
@@ -225,6 +226,14 @@ def _missing(kernels: Kernels, function: Function, node: Node, depth: int = 4) -
             if kernels.uniformity(function, condition.expression) < BLOCK:
                 line = function.source.line_read(exit_.start_byte)
                 return f"some threads leave earlier, in line {line} of {function.source.path.name}"
+    for by_macro in exits_by_macros(kernels, function, node):
+        around = conditions_around(function, by_macro, node)
+        if by_macro.differs(kernels, function, BLOCK) or any(
+            kernels.uniformity(function, each.expression) < BLOCK for each in around
+        ):
+            line = function.source.line_read(by_macro.node.start_byte)
+            may = "" if by_macro.asked is not None else "may "
+            return f"some threads {may}leave earlier, by {by_macro.name.decode()} in line {line}"
     for condition in function.conditions(node):
         if kernels.uniformity(function, condition.expression) < BLOCK:
             line = function.source.line_read(condition.expression.start_byte)

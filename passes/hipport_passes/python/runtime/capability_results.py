@@ -9,13 +9,13 @@ from typing import Any
 
 import libcst as cst
 
+from hipport_passes.python.runtime.arithmetic import UNARY, calculated, is_small, power
 from hipport_passes.python.runtime.capability_values import AMD, GENERATIONS, Capability
 from hipport_passes.python.runtime.origins import EACH, Origins
-from hipport_passes.python.runtime.program import PythonProgram
+from hipport_passes.python.runtime.python_program import PythonProgram
 
 #: The value of an expression, by the capability of the GPU.
 Results = Mapping[Capability, Any]
-_HIGHEST = 8
 #: All capabilities that are considered.
 EVERY = tuple(dict.fromkeys((*GENERATIONS, *AMD)))
 #: Built-in functions that are computed.
@@ -31,39 +31,11 @@ _BUILT_IN: dict[str, Callable[..., object]] = {
     "tuple": tuple,
     "list": tuple,
     "divmod": divmod,
+    "pow": power,
     "sorted": lambda values: tuple(sorted(values)),
 }
 
 
-def _power(of: float, by: float) -> object:
-    """Return a power; ValueError if it would take long."""
-    if abs(by) > _HIGHEST:
-        raise ValueError
-    return of**by
-
-
-_OPERATORS: dict[type[cst.BaseBinaryOp], Callable[[Any, Any], object]] = {
-    cst.Add: operator.add,
-    cst.Subtract: operator.sub,
-    cst.Multiply: operator.mul,
-    cst.Divide: operator.truediv,
-    cst.FloorDivide: operator.floordiv,
-    cst.Modulo: operator.mod,
-    cst.LeftShift: operator.lshift,
-    cst.RightShift: operator.rshift,
-    cst.BitOr: operator.or_,
-    cst.BitAnd: operator.and_,
-    cst.Power: _power,
-}
-_UNARY: dict[type[cst.BaseUnaryOp], Callable[[Any], object]] = {
-    cst.Not: operator.not_,
-    cst.Minus: operator.neg,
-    cst.Plus: operator.pos,
-}
-_BUILT_IN["pow"] = _power
-# No size on a GPU is larger, and larger numbers take long to compute.
-_WIDEST = 40
-_MOST = 1 << _WIDEST
 _LONGEST = 64
 # The depth of nested calls; handwritten programs stay below it.
 _DEEPEST = 8
@@ -108,9 +80,9 @@ class Working:
                 return _of_operator(node.operator, self.results(left, depth), self.results(right, depth))
             case cst.NamedExpr(value=value):
                 return self.results(value, depth)
-            case cst.UnaryOperation(operator=sign, expression=value) if type(sign) in _UNARY:
+            case cst.UnaryOperation(operator=sign, expression=value) if type(sign) in UNARY:
                 found = self.results(value, depth)
-                return _each(_UNARY[type(sign)], [found]) if found is not None else None
+                return _each(UNARY[type(sign)], [found]) if found is not None else None
             case cst.Subscript(value=of, slice=[cst.SubscriptElement(cst.Index(cst.Integer(index)))]):
                 return _part(self.results(of, depth), int(index, 0))
             case cst.Subscript(value=cst.List() | cst.Tuple() as row, slice=[cst.SubscriptElement(cst.Index(key))]):
@@ -140,17 +112,13 @@ def _each(function: Callable[..., object], arguments: Sequence[Results]) -> Resu
 
 def _of_operator(sign: cst.BaseBinaryOp, left: Results | None, right: Results | None) -> Results | None:
     """Return the results of an operator between numbers."""
-    function = _OPERATORS.get(type(sign))
-    if function is None or left is None or right is None:
+    if left is None or right is None:
         return None
-    if not all(isinstance(value, int | float) for of in (left, right) for value in of.values()):
-        return None
-    if isinstance(sign, cst.LeftShift | cst.RightShift) and not all(0 <= value < _WIDEST for value in right.values()):
-        return None
-    return _each(function, (left, right))
+    found = {of: calculated(sign, left[of], right[of]) for of in EVERY}
+    return None if None in found.values() else found
 
 
 def _is_small(value: object) -> bool:
     if isinstance(value, int | float):
-        return abs(value) <= _MOST
+        return is_small(value)
     return isinstance(value, str | tuple) and len(value) <= _LONGEST

@@ -11,8 +11,9 @@ from typing import TypeVar
 import libcst as cst
 
 from hipport.program.project import Project
-from hipport.syntax.python import Python
-from hipport_passes.python.runtime.program import PythonProgram
+from hipport.syntax.python_script import Python
+from hipport_passes.python.runtime.arithmetic import folded
+from hipport_passes.python.runtime.python_program import PythonProgram
 
 #: Values by their module, or class, and their name.
 Known = Mapping[tuple[str, str], object]
@@ -20,6 +21,7 @@ _Value = TypeVar("_Value")
 _CLASS = re.compile(rb"class[ \t]+(\w+)")
 _CONSTANT = re.compile(
     rb"(?P<name>[A-Za-z_]\w*)[ \t]*(?::[^=]*)?=[ \t]*(?:(?P<number>\d{1,4}(?:\.\d)?)"
+    rb"|(?P<sum>[1-9]\d{0,3}(?:[ \t]*(?:[-+*%]|//|<<|>>)[ \t]*[1-9]\d{0,3}){1,4})"
     rb"|(?P<quote>[\"'])(?P<text>[\w.]{1,16})(?P=quote)"
     rb"|\(?[ \t]*(?P<major>\d{1,3})[ \t]*,[ \t]*(?P<minor>\d{1,3})[ \t]*\)?)[ \t]*(?:#.*)?"
 )
@@ -58,6 +60,8 @@ def _value(match: re.Match[bytes]) -> object:
         return int(match["major"]), int(match["minor"])
     if match["number"]:
         return float(match["number"]) if b"." in match["number"] else int(match["number"])
+    if match["sum"]:
+        return folded(cst.parse_expression(match["sum"].decode()))
     return match["text"].decode()
 
 

@@ -11,9 +11,10 @@ import libcst as cst
 from hipport.core.edits import Edit
 from hipport.core.finding import Finding
 from hipport_passes.python.runtime import elsewhere
+from hipport_passes.python.runtime.arithmetic import calculated, folded
 from hipport_passes.python.runtime.elsewhere import Known
 from hipport_passes.python.runtime.origins import EACH, origins
-from hipport_passes.python.runtime.program import PythonProgram, finding
+from hipport_passes.python.runtime.python_program import PythonProgram, finding
 
 _PORTABLE = (
     "functions of NVIDIA's libdevice; triton.language.extra.libdevice has those of the GPU that runs the program"
@@ -98,6 +99,8 @@ def _attribute(program: PythonProgram, node: cst.Attribute, name: str) -> Iterat
 
 
 _COUNTED = ("num_warps", "num_ctas")
+#: The results of an operator that are computed; tables of tuning options have fewer.
+_MOST = 1024
 _BITCODE = re.compile(r"libdevice[\w.]*\.bc$")
 
 
@@ -150,30 +153,50 @@ def _is_for_cuda(program: PythonProgram, node: cst.CSTNode) -> bool:
     return False
 
 
-def _numbers(program: PythonProgram, node: cst.BaseExpression, known: Known, depth: int = 0) -> list[int]:
-    """Return the possible values of a numeric expression, as far as they are literal."""
+def _numbers(
+    program: PythonProgram, node: cst.BaseExpression, known: Known, depth: int = 0, *, bound: bool = False
+) -> list[int]:
+    """Return the possible values of a numeric expression, as far as they are literal.
+
+    For a `bound` of another value, names are not calculated with: they may have more values than those that are seen.
+    """
     if depth > 6:
         return []
+
+    def numbers(of: cst.BaseExpression) -> list[int]:
+        return _numbers(program, of, known, depth + 1, bound=bound)
+
     match node:
         case cst.Integer():
             return [int(node.value.replace("_", ""), 0)]
         case cst.IfExp():
-            return [*_numbers(program, node.body, known, depth + 1), *_numbers(program, node.orelse, known, depth + 1)]
+            return [*numbers(node.body), *numbers(node.orelse)]
+        case cst.BooleanOperation(operator=cst.Or()):
+            return [*numbers(node.left), *numbers(node.right)]
+        case cst.BinaryOperation():
+            value = folded(node)
+            if bound or isinstance(value, int):
+                return [value] if isinstance(value, int) else []
+            left, right = numbers(node.left), numbers(node.right)
+            if len(left) * len(right) > _MOST:
+                return []
+            found = (calculated(node.operator, one, other) for one in left for other in right)
+            return [each for each in found if isinstance(each, int)]
         case cst.List() | cst.Tuple() | cst.Set():
-            return [number for each in node.elements for number in _numbers(program, each.value, known, depth + 1)]
+            return [number for each in node.elements for number in numbers(each.value)]
         # The greatest possible value: an unknown operand may be any number.
         case cst.Call(func=cst.Name("min" | "max" as name), args=[_, _, *_]):
-            most = [max(_numbers(program, each.value, known, depth + 1), default=None) for each in node.args]
-            bounds = [each for each in most if each is not None]
+            given = [_numbers(program, each.value, known, depth + 1, bound=True) for each in node.args]
+            bounds = [max(each) for each in given if each]
             if name == "min":
                 return [min(bounds)] if bounds else []
-            return [max(bounds)] if len(bounds) == len(most) else []
+            return [max(bounds)] if len(bounds) == len(given) else []
     if isinstance(number := elsewhere.read(program, node, known), int):
         return [number]
     return [
         number
         for value, part in program.source.fact(origins).of(node)
-        for number in (_numbers(program, value, known, depth + 1) if part in (None, EACH) else [])
+        for number in (numbers(value) if part in (None, EACH) else [])
     ]
 
 
