@@ -184,6 +184,10 @@ def test_the_page_shows_these_layers_and_the_folders_of_passes() -> None:
     assert tuple(re.findall(r"`(\w+)`", shown)) == LAYERS[:-1]
     described = re.findall(r"`(\w+)`", " ".join(re.findall(r"^\| (`\w+`(?:, `\w+`)*) \|", below, re.MULTILINE)))
     assert tuple(described) == LAYERS[:-1]
+    picture = (ROOT / "docs/pictures/layers.svg").read_text(encoding="utf-8")
+    boxes = re.findall(r'font-weight="bold" fill="#111">([^<]*)</text>', picture)
+    drawn = [word for box in boxes for word in reversed(box.split(" · "))]
+    assert tuple(word for word in reversed(drawn) if word in LAYERS) == LAYERS[:-1]
     folders = {path.parent.name for path in (ROOT / "passes/hipport_passes").glob("*/__init__.py")}
     assert set(re.findall(r"^\| `(\w+)/` \|", below, re.MULTILINE)) - {"include"} == folders
 
@@ -317,3 +321,15 @@ def test_no_text_has_a_call_in_braces_that_is_not_made() -> None:
             if "\n" not in each.value and re.search(r"\{\w+\(\w*\)\}", each.value)
         ]
     assert found == []
+
+
+def test_no_code_writes_into_the_attributes_of_an_object() -> None:
+    """`vars(each)["_cached"] = …` caches a fact where nothing invalidates it; `core/facts.py` keeps facts."""
+    writing = [
+        path.name
+        for path in (*ENGINE, *(ROOT / "passes/hipport_passes").rglob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store | ast.Del)
+        if re.fullmatch(r"vars\(.*\)|.*\.__dict__", ast.unparse(node.value))
+    ]
+    assert not writing

@@ -63,6 +63,7 @@ FIELDS: dict[str, dict[str, set[str]]] = {
     "pitfalls.toml": {"entry": {"number", "title", "ends", "says", "passes", "fixtures", "look_alikes", "through"}},
     "pytorch_api.toml": {"names": {"gone", "becomes", "header", "without", "form"}, "reported": {"names", "why"}},
     "requirements.toml": {"family": _fields(Family), "index": _fields(Index), "image": _fields(Image)},
+    "rules.toml": {"rule": {"certainty", "says"}},
     "unknown_names.toml": {"family": {"of", "names", "used", "shared", "headers", "instead"}},
 }  # fmt: skip
 #: Entries that are tables and no rows: of more tables, or of names.
