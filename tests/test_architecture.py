@@ -184,6 +184,10 @@ def test_the_page_shows_these_layers_and_the_folders_of_passes() -> None:
     assert tuple(re.findall(r"`(\w+)`", shown)) == LAYERS[:-1]
     described = re.findall(r"`(\w+)`", " ".join(re.findall(r"^\| (`\w+`(?:, `\w+`)*) \|", below, re.MULTILINE)))
     assert tuple(described) == LAYERS[:-1]
+    picture = (ROOT / "docs/pictures/layers.svg").read_text(encoding="utf-8")
+    boxes = re.findall(r'font-weight="bold" fill="#111">([^<]*)</text>', picture)
+    drawn = [word for box in boxes for word in reversed(box.split(" · "))]
+    assert tuple(word for word in reversed(drawn) if word in LAYERS) == LAYERS[:-1]
     folders = {path.parent.name for path in (ROOT / "passes/hipport_passes").glob("*/__init__.py")}
     assert set(re.findall(r"^\| `(\w+)/` \|", below, re.MULTILINE)) - {"include"} == folders
 
@@ -210,8 +214,13 @@ def test_no_two_public_classes_have_one_name() -> None:
 def test_no_two_modules_have_one_name() -> None:
     """One name identifies one module: in a stack trace, in a search, in conversation."""
     names = Counter(p.stem for p in (*ENGINE, *(ROOT / "passes/hipport_passes").rglob("*.py")) if p.stem[:2] != "__")
-    # Packages of passes with several files; the folders that contain passes do not count.
-    names += Counter(p.parent.name for p in (ROOT / "passes/hipport_passes").glob("*/*/__init__.py"))
+    # Layers, folders of passes, and passes with several files are modules, too.
+    names += Counter(
+        path.name
+        for folder in ("src/hipport", "passes/hipport_passes")
+        for path in (ROOT / folder).rglob("*")
+        if (path / "__init__.py").is_file()
+    )
     assert [name for name, count in names.items() if count > 1] == []
 
 
@@ -265,7 +274,7 @@ def test_python_of_a_tree_is_parsed_in_one_place() -> None:
         for path in folder.rglob("*.py")
         if re.search(r"\bast\.(?:parse|literal_eval)\(|\.evaluated_value\b", path.read_text(encoding="utf-8"))
     }
-    assert parsing == {"python.py"}
+    assert parsing == {"python_script.py"}
 
 
 @pytest.mark.parametrize("path", ENGINE, ids=lambda path: path.name)
@@ -312,3 +321,15 @@ def test_no_text_has_a_call_in_braces_that_is_not_made() -> None:
             if "\n" not in each.value and re.search(r"\{\w+\(\w*\)\}", each.value)
         ]
     assert found == []
+
+
+def test_no_code_writes_into_the_attributes_of_an_object() -> None:
+    """`vars(each)["_cached"] = …` caches a fact where nothing invalidates it; `core/facts.py` keeps facts."""
+    writing = [
+        path.name
+        for path in (*ENGINE, *(ROOT / "passes/hipport_passes").rglob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store | ast.Del)
+        if re.fullmatch(r"vars\(.*\)|.*\.__dict__", ast.unparse(node.value))
+    ]
+    assert not writing

@@ -20,7 +20,7 @@ from click.testing import CliRunner
 
 from hipport.building import builder
 from hipport.building.builder import HOST, BuildOptions, Built, Compiled, build
-from hipport.building.compiler_messages import Alignment, Message, Note, SourcePlaces, parse
+from hipport.building.compiler_messages import Alignment, Message, Note, SourcePlaces, parse, script_advice
 from hipport.building.dry_runs import dry_run
 from hipport.building.guessed_flags import cmake_flags
 from hipport.building.just_in_time import just_in_time
@@ -188,6 +188,11 @@ def test_a_message_in_a_header_of_others_stands_where_the_tree_led_there(tmp_pat
     assert said["at"] == "/opt/x.hpp:10:5"
 
 
+def test_a_known_error_of_a_setup_script_is_explained() -> None:
+    assert "setuptools<82" in script_advice("ModuleNotFoundError: No module named 'pkg_resources' (setup.py, line 5)")
+    assert not script_advice("ModuleNotFoundError: No module named 'resources'")
+
+
 def test_a_known_fault_of_others_headers_is_explained(tmp_path: Path) -> None:
     included = (Note(PurePath("src/a.cpp"), 2, 0, "included from here"),)
     inside = Message(
@@ -300,6 +305,25 @@ def test_what_the_configuration_excludes_is_not_built(workshop: Workshop, monkey
     result = CliRunner().invoke(main, ["build", str(workshop.tree)])
     assert result.exit_code == 0, result.output
     assert "a.cu" in result.output and "b.cu" not in result.output
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("//! 1: error: no cudaFree\nvoid f(void *p) { cudaFree(p); }\n", True),
+        ("//! 1: error: no hipFree\n#include <hip/hip_runtime.h>\nvoid f(void *p) { (void)hipFree(p); }\n", False),
+        ("void f(void *p) { cudaFree(p); }\n", False),
+    ],
+)
+def test_what_fails_because_it_is_not_ported_is_named(
+    workshop: Workshop, monkeypatch: pytest.MonkeyPatch, text: str, told: bool
+) -> None:
+    workshop.write("a.cu", text)
+    monkeypatch.setattr(builder, "choose", lambda *_: workshop.toolchain)
+    for name in ("XDG_CACHE_HOME", "CCACHE_DIR"):
+        monkeypatch.setenv(name, workshop.env[name])
+    result = CliRunner().invoke(main, ["build", str(workshop.tree)])
+    assert ("a.cu failed and is not ported" in result.output) == told, result.output
 
 
 def test_nothing_to_compile_is_not_success(workshop: Workshop) -> None:

@@ -106,7 +106,7 @@ def test_nothing_is_called_applied_that_is_not_written(
         if form == "sarif":
             said = [each["properties"]["outcome"] for each in document["runs"][0]["results"]]
         else:
-            said = [each["outcome"] for each in (*document["findings"], *document["facts"])]
+            said = [each["outcome"] for each in (*document["findings"], *document["decisions"])]
         done = words in (["rewrite"], ["rewrite", "--out", "../out"])
         assert ("applied" in said, "would_apply" in said) == (done, not done)
 

@@ -23,7 +23,7 @@ from hipport.engine.pipeline import run
 from hipport.program.project import Project, Target
 from hipport.syntax.cpp import Cpp
 from hipport.syntax.cuda import Cuda
-from hipport.syntax.python import Python
+from hipport.syntax.python_script import Python
 from hipport.testing import Fixture, fixtures
 from hipport_passes.build_files import cpp_extension
 from hipport_passes.build_files.cpp_extension import translate

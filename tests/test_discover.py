@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import hipport
+from further import further
 from hipport.core import reading
 from hipport.core.source import Source
 from hipport.engine.pipeline import run
@@ -26,7 +27,7 @@ from hipport.syntax.file_languages import source
 from hipport.syntax.make import Makefile
 from hipport.syntax.notebook import Notebook
 from hipport.syntax.packaging import CondaEnvironment, Requirements, SetupCfg
-from hipport.syntax.python import Python
+from hipport.syntax.python_script import Python
 from hipport.syntax.shell import Dockerfile, Markdown, Shell
 from hipport.syntax.toml import Toml
 from hipport.workspace.discovery import NotFound, discover, left_by_tools
@@ -285,10 +286,11 @@ def test_every_other_text_comes_out_as_it_went_in(tmp_path: Path, text: bytes) -
     assert ported.changed == ()
 
 
-def test_a_file_of_100_megabytes(tmp_path: Path) -> None:
+@pytest.mark.parametrize("megabytes", further([20, 100], [100]))
+def test_a_large_file(tmp_path: Path, megabytes: int) -> None:
     rows = b"0.123456789f, 1.5e-3f, 0x1p3f,\n" * 1000 + b"/* c */\n"
-    text = b"float t[] = {\n" + rows * 3250 + b"};\n"
-    assert len(text) > 100_000_000
+    text = b"float t[] = {\n" + rows * (33 * megabytes) + b"};\n"
+    assert len(text) > megabytes * 1_000_000
     lay(tmp_path, {"a.cu": text})
     ported = run(discover([tmp_path]), ())
     [large] = ported.project.sources

@@ -17,7 +17,7 @@ from hipport.program.extension_scripts import include_folders
 from hipport.program.extensions import extensions
 from hipport.program.project import Project
 from hipport.syntax.file_languages import source
-from hipport.syntax.python import Python
+from hipport.syntax.python_script import Python
 
 FILES = (
     "csrc/a.cpp",

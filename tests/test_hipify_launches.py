@@ -19,7 +19,7 @@ from hipport.engine.pipeline import Pass, run
 from hipport.program.project import Component, Project, Target
 from hipport.syntax.cuda import Cuda
 from hipport.syntax.kernel_launches import WrittenLaunch, written
-from hipport.syntax.python import Python
+from hipport.syntax.python_script import Python
 from hipport.testing import Fixture, fixtures
 from hipport_passes.compatibility import hipify_launches
 from hipport_passes.device import launch_syntax

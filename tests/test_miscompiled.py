@@ -71,6 +71,19 @@ CLAMP_FORMS = (
     b"n <= 31u ? min(length, 32u - n) : 0u", b"n > 31u ? 0u : min(length, 32u - n)",
     b"n < 32u ? min(length, 32u - n) : 7u", b"n < 32u && length ? min(length, 32u - n) : 0u",
 )  # fmt: skip
+#: Functions that return the smaller of two numbers.
+OWN_MINIMA = (
+    b"__device__ unsigned smaller(unsigned a, unsigned b) { return a < b ? a : b; }",
+    b"template <typename T> __device__ __forceinline__ T smaller(T a, T b) { return b < a ? b : a; }",
+    b"__device__ unsigned smaller(const unsigned a, const unsigned b) { if (a >= b) return b; return a; }",
+    b"__device__ unsigned smaller(unsigned a, unsigned b) { return min(a, b); }",
+)
+#: Functions that return something else.
+OTHERS = (
+    b"__device__ unsigned smaller(unsigned a, unsigned b) { return a < b ? b : a; }",
+    b"__device__ unsigned smaller(unsigned a, unsigned b) { return max(a, b); }",
+    b"__device__ unsigned smaller(unsigned a, unsigned b) { return a < b ? a : a; }",
+)
 SIGN_FORMS = (
     b"xs = x | ((x & 0x80) ? ~0xff : 0)", b"if (xs & 0x80) xs -= 256", b"xs = x + ((x & 0x80) ? ~0xff : 0)",
     b"if (x & 0x80) xs = x | ~0xff; else xs = x", b"xs = (x >> 7) & 1 ? x | ~0xff : x",
@@ -129,6 +142,25 @@ def test_a_difference_under_its_condition_takes_no_clamp_away(clang_21: Toolchai
     assert CLAMPED.search(right)
     # If a compiler has fixed it, `miscompiled` must name the last release with the defect.
     assert not CLAMPED.search(wrong), "this hipcc keeps the clamp: give miscompiled/clamp the releases that do not"
+
+
+def test_functions_that_return_the_smaller_number_count(clang_21: Toolchain, tmp_path: Path) -> None:
+    texts = [
+        (own + b"\n" + CLAMPS.replace(b"min(", b"smaller("))
+        .replace(b"smaller", b"smaller%d" % n)
+        .replace(b"clamps", b"clamps%d" % n)
+        for n, own in enumerate(OWN_MINIMA)
+    ]
+    wrong = assembly_of(clang_21, b"".join(texts).decode(), "gfx942", tmp_path, "-emit-llvm")
+    right = assembly_of(clang_21, "".join(map(ported, texts)), "gfx942", tmp_path, "-emit-llvm")
+    assert len(CLAMPED.findall(right)) == len(texts)
+    assert not CLAMPED.search(wrong)
+
+
+@pytest.mark.parametrize("own", OTHERS)
+def test_other_functions_of_two_numbers_do_not_count(own: bytes) -> None:
+    text = own + b"\n" + CLAMPS.replace(b"min(", b"smaller(")
+    assert not [each for each in hipport.rewrite({"unit.cu": text}).reported if each.rule.startswith("miscompiled/")]
 
 
 def test_signs_that_an_or_puts_in_stay_in_sums(clang_21: Toolchain, tmp_path: Path) -> None:

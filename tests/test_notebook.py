@@ -17,7 +17,7 @@ from hipport.engine.outcomes import Outcome
 from hipport.engine.pipeline import Pass, run
 from hipport.program.project import Project, Target
 from hipport.syntax.notebook import Notebook
-from hipport.syntax.python import Python
+from hipport.syntax.python_script import Python
 from hipport_passes import PASSES
 
 PATH = PurePosixPath("demo.ipynb")

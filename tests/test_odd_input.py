@@ -10,7 +10,7 @@ from hipport.engine.outcomes import Outcome
 from hipport.engine.pipeline import run
 from hipport.program.project import Project
 from hipport.syntax.cuda import Cuda
-from hipport.syntax.python import Python
+from hipport.syntax.python_script import Python
 from hipport_passes import PASSES
 
 ASM = '__device__ int f(int a) {{ int r; asm("add.s32 %0, %1, 1;" : {} : {}); return r; }}\n'

@@ -21,7 +21,7 @@ from hipport.engine.pipeline import Pass, Progress, run
 from hipport.program.own_headers import text
 from hipport.program.project import Project, Target
 from hipport.syntax.cuda import Cuda
-from hipport.syntax.python import Python
+from hipport.syntax.python_script import Python
 
 TEXT = b"int first;\nint second;\n"
 

@@ -16,7 +16,7 @@ from hipport.cli import main
 from hipport.core.proof import Ground, Scope, missing, without_reason
 from hipport.engine.outcomes import Reported
 from hipport.reporting.explained_places import Explained
-from hipport.reporting.grouped_findings import facts
+from hipport.reporting.grouped_findings import decisions
 from hipport.testing import fixture, proved
 from hipport_passes import PASSES
 
@@ -121,7 +121,7 @@ def test_an_unproven_collective_has_a_reason(reported: tuple[Reported, ...]) -> 
     assert found.message.endswith(f"; not proven: {why}") and not found.proof[0].proven
     # A person has one thing to check, whatever is missing at each place.
     other = replace(found, line=11, message=f"{without_reason(found.message)}; not proven: something else")
-    assert len(facts([found, other])) == 1 and "not proven" not in facts([found, other])[0].message
+    assert len(decisions([found, other])) == 1 and "not proven" not in decisions([found, other])[0].message
 
 
 def test_a_mask(reported: tuple[Reported, ...]) -> None:
@@ -150,10 +150,63 @@ def test_a_barrier_that_is_not_proven(tree: Path, reported: tuple[Reported, ...]
     (ground,) = found.proof
     # The reason is in the called function, in its file.
     assert (ground.path, ground.line, ground.proven) == (PurePosixPath("helpers.cuh"), 4, False)
-    assert ground.reason.endswith("`lane() > 7` in line 16, because of `threadIdx.x` in line 4 of helpers.cuh")
+    assert ground.reason == (
+        "`lane() > 7` in line 16 may vary between lanes, because of `threadIdx.x` in line 4 of helpers.cuh"
+    )
     assert found.message.endswith(missing(found.proof))
     (kept,) = hipport.explain_place(tree / "k.cu", 17).kept
     assert [each.proven for each in kept.proof] == [False]
+
+
+_DIVIDED = """\
+__global__ void k(float *a, int n) {
+    if (threadIdx.x < n) {
+        a[0] = 1;
+        __syncthreads();
+    } else {
+        __syncthreads();
+        a[1] = 2;
+    }
+    if (threadIdx.x % 3 == 1) __syncthreads();
+"""
+_LOOP = """\
+    for (int i = 0; i < a[threadIdx.x]; i++) {
+        __syncthreads();
+    }
+    __syncthreads();
+"""
+
+
+def explained_lines(tmp_path: Path, text: str) -> dict[int, Explained]:
+    (tmp_path / "k.cu").write_text(text)
+    return {n: hipport.explain_place(tmp_path / "k.cu", n) for n in range(1, text.count("\n") + 1)}
+
+
+def test_a_repaired_divergence_proves_nothing_about_other_barriers(tmp_path: Path) -> None:
+    lines = explained_lines(tmp_path, _DIVIDED + "}\n")
+    (kept,) = lines[9].kept
+    # Its own condition is the ground, and not that of the divided statement.
+    assert [each.line for each in kept.proof] == [9, 1] and "threadIdx.x % 3" in kept.proof[0].claim
+    for line in (4, 6):  # Both are replaced by one, so they do not stay.
+        assert not lines[line].kept and [each.rule for each in lines[line].reported] == ["barriers/divergent"]
+    left = explained_lines(tmp_path, _DIVIDED + _LOOP + "}\n")
+    for line in (9, 11, 13):
+        (kept,) = left[line].kept
+        assert [each.proven for each in kept.proof] == [False] and "i < a[threadIdx.x]" in kept.proof[0].reason
+    assert not left[4].kept and left[4].reported
+
+
+def test_a_repair_that_is_not_made_is_missing_in_the_proofs_of_all_barriers(tmp_path: Path) -> None:
+    ignoring = _DIVIDED.replace(
+        "n) {\n    if (threadIdx.x < n) {", "n) {\n    if (threadIdx.x < n) { // hipport: ignore"
+    )
+    lines = explained_lines(tmp_path, ignoring + "}\n")
+    assert str(lines[2].reported[0].outcome) == "ignored"
+    for line in (4, 6, 9):
+        (kept,) = lines[line].kept
+        (ground,) = kept.proof
+        assert not ground.proven and ground.line == 2
+        assert ground.reason == "the change of barriers/divergent in line 2 of k.cu is not made"
 
 
 def test_the_command_line(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:

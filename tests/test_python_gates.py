@@ -13,7 +13,7 @@ import hipport
 from hipport.engine.outcomes import Ported
 from hipport.engine.pipeline import run
 from hipport.program.project import Project, Target
-from hipport.syntax.python import Python
+from hipport.syntax.python_script import Python
 from hipport_passes.python import python_gates
 
 FIXTURES = Path(__file__).parent.parent / "fixtures" / "python_gates"

@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hipport.core.edits import Span
-from hipport.syntax.python import Misplaced, Python, children
+from hipport.syntax.python_script import Misplaced, Python, children
 
 
 def _python(text: bytes) -> Python:
@@ -131,7 +131,7 @@ def test_unparsable_text_is_one_error_and_no_exception(text: bytes) -> None:
 def test_deep_nesting_does_not_end_the_process(piece: str) -> None:
     # In a child process: a stack overflow, which this prevents, would end the process.
     program = (
-        "from pathlib import PurePosixPath; from hipport.syntax.python import Python;"
+        "from pathlib import PurePosixPath; from hipport.syntax.python_script import Python;"
         f"print(Python(PurePosixPath('x.py'), b'x = ' + {piece.encode()!r} * 100_000 + b'1').errors)"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)

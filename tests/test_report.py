@@ -23,7 +23,7 @@ from hipport.engine.outcomes import Ported
 from hipport.engine.pipeline import Pass, run
 from hipport.program.project import Project, Skipped
 from hipport.reporting import report
-from hipport.reporting.grouped_findings import facts
+from hipport.reporting.grouped_findings import decisions
 from hipport.reporting.report import as_diff, as_json, as_text, summary
 from hipport.syntax.cuda import Cuda
 
@@ -126,7 +126,7 @@ def test_git_applies_the_diff(
     assert (root / "d/hipport/new.h").read_bytes() == b"one\ntwo"
 
 
-# --- one fact, many places --------------------------------------------------------------------------------------------
+# --- one decision, many places ----------------------------------------------------------------------------------------
 
 KERNELS = {
     f"{name}.cu": b"void g() { cudaDeviceFlushGPUDirectRDMAWrites(a, b);\n cudnnCreate(&h);\n cudnnDestroy(h);\n}\n" * 3
@@ -135,8 +135,8 @@ KERNELS = {
 
 
 def test_a_fact_is_reported_once_with_its_subjects_and_places() -> None:
-    found = facts(hipport.rewrite(KERNELS).reported)
-    (cudnn,) = [fact for fact in found if "cuDNN" in fact.message]
+    found = decisions(hipport.rewrite(KERNELS).reported)
+    (cudnn,) = [decision for decision in found if "cuDNN" in decision.message]
     assert set(cudnn.subjects) == {"cudnnCreate", "cudnnDestroy"} and len(cudnn.places) == 36
     text = as_text(hipport.rewrite(KERNELS))
     assert text.count("the interface of cuDNN") == 1 and text.count("cudnnCreate") == 1
@@ -146,7 +146,7 @@ def test_a_fact_is_reported_once_with_its_subjects_and_places() -> None:
 
 
 def test_a_fact_is_not_one_with_another_of_its_rule() -> None:
-    """Facts are distinct if they differ in more than the name that they are about, or in lines; so are outcomes."""
+    """Decisions are distinct if they differ in more than the name that they are about, or in lines; so are outcomes."""
 
     def find(source: Cuda, project: Project) -> Iterator[Finding]:
         for start, message in enumerate(messages):
@@ -154,7 +154,7 @@ def test_a_fact_is_not_one_with_another_of_its_rule() -> None:
 
     def said(*given: str) -> list[str]:
         messages[:] = given
-        return [fact.sentence for fact in facts(run(project, (Pass(Cuda, find),)).reported)]
+        return [decision.sentence for decision in decisions(run(project, (Pass(Cuda, find),)).reported)]
 
     messages: list[str] = []
     project = Project((Cuda(PurePosixPath("a.cu"), b"abcdef"),))
@@ -193,10 +193,10 @@ def test_missing_code_and_its_choice_are_one_fact(choice: str, pair: str, code: 
         "k.cu": f"__global__ void gemm(float* c) {{\n{code}}}\n".encode(),
         "ops.py": f"import torch\n{pair}{choice}\n".encode(),
     }
-    (fact,) = facts(hipport.rewrite(texts).reported)
-    assert {place.path.as_posix() for place in fact.places} == {"k.cu", "ops.py"}
-    assert set(fact.rules) == {"arch_guards/architecture", "python_gates/missing_code"}
-    assert fact.group is Group.KERNELS and fact.certainty is Certainty.MANUAL
+    (decision,) = decisions(hipport.rewrite(texts).reported)
+    assert {place.path.as_posix() for place in decision.places} == {"k.cu", "ops.py"}
+    assert set(decision.rules) == {"arch_guards/architecture", "python_gates/missing_code"}
+    assert decision.group is Group.KERNELS and decision.certainty is Certainty.MANUAL
 
 
 def test_facts_of_which_one_alone_names_a_place_of_the_other_stay_apart() -> None:
@@ -206,7 +206,7 @@ def test_facts_of_which_one_alone_names_a_place_of_the_other_stay_apart() -> Non
         b"__global__ void g(float* c) {\n  c[0] = TAG;\n}\n"
     )
     choice = b"import torch\nnew = torch.cuda.get_device_capability() >= (9, 0)\n"
-    assert len(facts(hipport.rewrite({"k.cu": guard, "ops.py": choice}).reported)) == 2
+    assert len(decisions(hipport.rewrite({"k.cu": guard, "ops.py": choice}).reported)) == 2
 
 
 @pytest.mark.parametrize(
@@ -229,12 +229,12 @@ def test_facts_of_which_one_alone_names_a_place_of_the_other_stay_apart() -> Non
 )
 def test_a_package_that_is_listed_and_imported_is_one_fact(listed: str, imported: str, said: list[str]) -> None:
     texts = {"requirements.txt": f"{listed}\n".encode(), "net.py": f"{imported}\n".encode()}
-    found = facts(hipport.rewrite(texts).reported)
+    found = decisions(hipport.rewrite(texts).reported)
     assert len(found) == 1 and {place.path.as_posix() for place in found[0].places} == set(texts)
     assert all(each in found[0].sentence for each in said) and found[0].certainty is Certainty.MANUAL
-    # Other packages are other facts, whatever they share.
+    # Other packages are other decisions, whatever they share.
     texts["other.py"] = b"import cudf\n"
-    assert len(facts(hipport.rewrite(texts).reported)) == 2
+    assert len(decisions(hipport.rewrite(texts).reported)) == 2
 
 
 def test_scripts_that_workflows_alone_run_are_part_of_them() -> None:
@@ -243,18 +243,18 @@ def test_scripts_that_workflows_alone_run_are_part_of_them() -> None:
         b"      - run: ./ci/install.sh\n",
         "ci/install.sh": b"apt-get install -y cuda-toolkit-12-4\nnvcc --version\n",
     }
-    (fact,) = facts(hipport.rewrite(texts).reported)
-    assert {place.path.as_posix() for place in fact.places} == set(texts) and fact.certainty is Certainty.MANUAL
-    assert "installs CUDA's toolkit" in fact.sentence and "ROCm does not need" in fact.sentence
+    (decision,) = decisions(hipport.rewrite(texts).reported)
+    assert {place.path.as_posix() for place in decision.places} == set(texts) and decision.certainty is Certainty.MANUAL
+    assert "installs CUDA's toolkit" in decision.sentence and "ROCm does not need" in decision.sentence
     # A script that others run as well is for them to decide.
     texts["Makefile"] = b"deps:\n\t./ci/install.sh\n"
-    assert len(facts(hipport.rewrite(texts).reported)) > 1
+    assert len(decisions(hipport.rewrite(texts).reported)) > 1
 
 
 def test_environment_of_an_image_is_assumed_of_the_image() -> None:
     install = b"RUN pip install torch==1.10.0+cu113 -f https://download.pytorch.org/whl/torch_stable.html\n"
     cuda = b"FROM nvidia/cuda:11.3.1-devel-ubuntu20.04\nENV CUDA_HOME=/usr/local/cuda\n" + install
-    assert len(facts(hipport.rewrite({"Dockerfile": cuda}).reported)) == 1
+    assert len(decisions(hipport.rewrite({"Dockerfile": cuda}).reported)) == 1
     assert (
         "program runs with the PyTorch"
         in hipport.rewrite({"Dockerfile": b"FROM python:3.12\n" + install}).reported[0].message
@@ -269,7 +269,7 @@ def test_one_thing_is_one_fact_across_passes_and_files() -> None:
         b"__global__ void k(int* a) {\n#if __CUDA_ARCH__ >= 900\n*a = 1;\n#else\n*a = 2;\n#endif\n}\n",
         "requirements.txt": b"torch==2.1\ntorchvision==0.16\n",
     }
-    assert [len(fact.places) for fact in facts(hipport.rewrite(texts).reported)] == [2, 2, 2]
+    assert [len(decision.places) for decision in decisions(hipport.rewrite(texts).reported)] == [2, 2, 2]
 
 
 def test_groups_are_the_next_steps() -> None:
@@ -314,12 +314,12 @@ def test_text_is_wrapped_to_a_width_and_only_then() -> None:
 
 def test_json_has_facts_and_groups_beside_findings() -> None:
     document = json.loads(as_json(hipport.rewrite(KERNELS)))
-    (cudnn,) = [fact for fact in document["facts"] if "cuDNN" in fact["message"]]
+    (cudnn,) = [decision for decision in document["decisions"] if "cuDNN" in decision["message"]]
     assert (cudnn["group"], cudnn["certainty"], cudnn["rules"]) == ("kernels", "manual", ["api_names/unsupported"])
     assert len(cudnn["places"]) == 36
     assert cudnn["places"][0] == {"path": "a.cu", "line": 2, "column": 2, "rule": "api_names/unsupported"}
     assert sum(each["needs_person"] for each in document["findings"]) == sum(
-        len(fact["places"]) for fact in document["facts"]
+        len(decision["places"]) for decision in document["decisions"]
     )
     assert {each["group"] for each in document["findings"]} == {"kernels"}
 

@@ -132,6 +132,30 @@ def test_a_path_of_two_parts_may_be_one_file_anywhere() -> None:
     assert meant(whole({**files, "r/u/x.h": "", "r/t.cu": ""}), "p/a.cu") == [[]]
 
 
+@pytest.mark.parametrize(
+    ("script", "header", "expected"),
+    [
+        # Each program has its own script, and the header is among the sources of the other one.
+        ({"p/CMakeLists.txt": "project(p CUDA)\n", "q/CMakeLists.txt": "project(q CUDA)\n"}, "q/u/x.h", []),
+        ({"p/Makefile": "all:\n", "q/setup.py": "import setuptools\nsetuptools.setup()\n"}, "q/src/u/x.h", []),
+        # A folder for headers, a library's name in the path, and a program inside of the first.
+        ({"p/CMakeLists.txt": "project(p CUDA)\n", "q/CMakeLists.txt": "project(q)\n"}, "q/include/u/x.h", None),
+        ({"p/CMakeLists.txt": "project(p CUDA)\n", "q/u/CMakeLists.txt": "project(u)\n"}, "q/u/x.h", None),
+        ({"p/CMakeLists.txt": "project(p CUDA)\n"}, "p/q/u/x.h", None),
+        ({"CMakeLists.txt": "project(p CUDA)\n", "q/CMakeLists.txt": "project(q)\n"}, "q/u/x.h", None),
+        # Only one of them has a script.
+        ({"q/CMakeLists.txt": "project(q)\n"}, "q/u/x.h", None),
+    ],
+)
+def test_programs_that_are_built_apart_have_headers_of_their_own(
+    script: dict[str, str], header: str, expected: list[str] | None
+) -> None:
+    unit = header.removesuffix("u/x.h") + ("u/t.cu" if "u/CMakeLists" in "".join(script) else "t.cu")
+    units = {} if "/include/" in header else {unit: ""}
+    files = {"p/a.cu": '#include "u/x.h"\n', header: "", **units, **script}
+    assert meant(whole(files), "p/a.cu") == [[header] if expected is None else expected]
+
+
 def test_headers_of_the_language_are_its_own() -> None:
     files = {"src/a.cu": '#include <math.h>\n#include "math.h"\n', "include/math.h": ""}
     assert meant(whole(files), "src/a.cu") == [[], ["include/math.h"]]

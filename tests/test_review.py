@@ -93,7 +93,7 @@ def test_a_comment_says_that_one_was_checked(tree: Path) -> None:
 
 def test_paths_and_json(tree: Path) -> None:
     (found,) = json.loads(review(tree / "src", "--format", "json").output)["trees"]
-    assert [each["rule"] for each in found["findings"]] == ["warp_size/property"] and len(found["facts"]) == 1
+    assert [each["rule"] for each in found["findings"]] == ["warp_size/property"] and len(found["decisions"]) == 1
     (tree / "src/k.cu").unlink()
     (found,) = json.loads(review(tree, "--format", "json").output)["trees"]
     assert [each["rule"] for each in found["findings"]] == ["cpp_extension/fast_math"]

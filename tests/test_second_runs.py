@@ -9,6 +9,7 @@ own text about AMD.
 import re
 import subprocess
 from collections import Counter
+from collections.abc import Iterable
 from itertools import pairwise
 from pathlib import Path, PurePath
 
@@ -25,7 +26,7 @@ from hipport.syntax.cmake_script import CMake
 from hipport.syntax.cpp import Cpp
 from hipport.syntax.make import Makefile
 from hipport.syntax.own_guards import MARK, asked
-from hipport.syntax.python import Python
+from hipport.syntax.python_script import Python
 from hipport.testing import Fixture, fixtures
 from hipport_passes import PASSES
 from hipport_passes.build_files.build_scripts.cmake_trees import Tree
@@ -54,7 +55,6 @@ TOLD = {
 # Cases in which it differs and is right, with reasons.
 _AWAY = "what a first run has kept from ROCm is reached by CUDA alone, and needs no port"
 RIGHT = {
-    "arch_guards/chosen_together": "a branch behind one that is upstream's, which AMD comes to and which is told",
     "cmake/languages_listed": "a package is looked for in each of the blocks for HIP",
     "cpp_extension/homes_kept": "there is neither CUDA nor ROCm where the home that a first run put is None",
     "cpp_extension/without_gpu": _AWAY,
@@ -245,6 +245,20 @@ def test_after_the_first_port(case: Fixture, tmp_path: Path) -> None:
         assert left(after) == left(wanted)
 
 
+def test_each_rule_is_among_the_fixtures_that_are_tried_each_time() -> None:
+    def rules(cases: Iterable[Fixture]) -> set[str]:
+        return {
+            f"{case.name.partition('/')[0]} {' '.join(line.split()[1:3])}" for case in cases for line in case.findings
+        }
+
+    tried = [case for case in CASES if case not in REPEATED]
+    assert rules(tried) == rules(CASES) and len(tried) < 0.6 * len(CASES)
+    assert TOLD.keys() | RIGHT.keys() | OTHERWISE.keys() <= {case.name for case in tried}
+    # Both kinds of fixtures, for each pass.
+    passes = {(case.name.partition("/")[0], bool(case.findings)) for case in CASES}
+    assert {(case.name.partition("/")[0], bool(case.findings)) for case in tried} == passes
+
+
 TRIED: Counter[str] = Counter()
 
 
@@ -324,13 +338,6 @@ setup(ext_modules=kernels)
     [
         (
             "a.cu",
-            b"#if !defined(SMALL) && __CUDA_ARCH__ < 200\n#define B 16\n"
-            b"#elif 200 <= __CUDA_ARCH__ || defined(__HIP_DEVICE_COMPILE__) /* hipport */\n#define B 32\n#endif\n"
-            b"__device__ int b() { return B; }\n",
-            "arch_guards/architecture",
-        ),
-        (
-            "a.cu",
             b"__device__ int other(int v) { return __shfl_sync(0xffffffffu, v, 0); }\n" + _NATIVE,
             "native_waves/mixed",
         ),
@@ -349,7 +356,6 @@ setup(ext_modules=kernels)
         ),
     ],
     ids=[
-        "half of a chain is decided",
         "wavefronts and 32 lanes",
         "asks the GPU by now",
         "asks the GPU by now, where GPUs are named",
@@ -360,6 +366,87 @@ setup(ext_modules=kernels)
 def test_half_changed_pairs_are_reported(name: str, text: bytes, rule: str) -> None:
     found = {each.rule for each in rewrite({name: text}).reported if each.outcome is Outcome.REPORTED}
     assert rule in found
+
+
+# A device function with conditions; `@` is where upstream adds code, or a name that has to be replaced.
+_GUARDED = b"__global__ void k(int *o, int v) {\n#if %b\n    o[0] = v;\n@A#else\n    o[0] = 2;\n@B#endif\n@C}\n"
+_MATRIX = b'    asm volatile("mma.sync.aligned.m8n8k4 {%0}, {%0}, {%0}, {%0};" :: "r"(v));\n'
+_INNER = b"#if __CUDA_ARCH__ >= 800\n    o[1] = v;\n#else\n    o[1] = 3;\n#endif\n"
+_STEP = b"#if __CUDA_ARCH__ >= 500\n@A__device__ int step(int v) { return v + 1; }\n#endif\n"
+_USES = b"__global__ void k(int *o) {\n#if __CUDA_ARCH__ >= 500\n    o[0] = step(1);\n#else\n    o[0] = 2;\n#endif\n}\n"
+
+
+@pytest.mark.parametrize(
+    ("files", "added"),
+    [
+        ({"a.cu": _GUARDED % b"__CUDA_ARCH__ >= 500"}, {b"@A": _MATRIX}),
+        ({"a.cu": _GUARDED % b"500 > __CUDA_ARCH__"}, {b"@B": _MATRIX}),
+        ({"a.cu": _GUARDED % b"CUDART_VERSION >= 10000"}, {b"@A": b'    asm volatile("membar.gl;");\n'}),
+        ({"a.cu": _GUARDED % b"defined(FAST) && (__CUDACC_VER_MAJOR__ >= 9)"}, {b"@A": _MATRIX}),
+        ({"a.cu": _GUARDED % b"(__CUDA_ARCH__ < 350 || CUDART_VERSION < 9000)"}, {b"@B": _MATRIX}),
+        ({"a.cu": _GUARDED % b"__CUDA_ARCH__ >= 500"}, {b"@A": b"    cudaSetDoubleForDevice(0);\n"}),
+        ({"a.cu": _GUARDED % b"__CUDA_ARCH__ >= 500"}, {b"@A": _INNER}),
+        ({"a.cu": _GUARDED % b"__CUDA_ARCH__ >= 500"}, {b"@A": _INNER.replace(b"800", b"350") + _MATRIX}),
+        ({"a.cu": _STEP + _USES}, {b"@A": b"#define F nvcuda::wmma::fragment\n"}),
+        (
+            {"a.cuh": b"#pragma once\n" + _STEP, "a.cu": b'#include "a.cuh"\n' + _USES},
+            {b"@A": b"#define F nvcuda::f\n"},
+        ),
+        (
+            {"a.cu": _GUARDED % b"__CUDA_ARCH__ >= 500"},
+            {b"#else\n": b"#elif __CUDA_ARCH__ >= 300\n    o[0] = 3;\n#else\n"},
+        ),
+        ({"a.cu": _GUARDED % b"__CUDA_ARCH__ >= 500"}, {b"@C": b"    o[2] = 1;\n"}),
+    ],
+)
+def test_branches_that_were_opened_are_decided_anew(files: dict[str, bytes], added: dict[bytes, bytes]) -> None:
+    """What upstream adds to a branch that hipport opened decides like in a first run, also on what depends on it."""
+
+    def with_additions(text: bytes, there: bool) -> bytes:
+        for place, new in added.items():
+            if there:
+                text = text.replace(place, new)
+        return re.sub(rb"@[ABC]\n?", b"", text)
+
+    # The places stay comments in the port, where Git would merge what is added.
+    kept = rewrite({name: re.sub(rb"@([ABC])", rb"// @\1\n", text) for name, text in files.items()})
+    texts = {
+        str(each.path): with_additions(re.sub(rb"// (@[ABC])\n", rb"\1", each.text), True)
+        for each in kept.project.sources
+    }
+    base = rewrite({name: with_additions(text, False) for name, text in files.items()})
+    assert any(
+        b"/* hipport */" in line and line.startswith(b"#if")
+        for each in base.project.sources
+        for line in each.text.splitlines()
+    )
+    made = {str(each.path): each.text for each in base.created}
+    after = rewrite({**texts, **made})
+    wanted = rewrite({name: with_additions(text, True) for name, text in files.items()})
+    for name in files:
+        assert after.project.by_path[PurePath(name)].text == wanted.project.by_path[PurePath(name)].text
+    assert left(after) == left(wanted)
+    again = rewrite({str(each.path): each.text for each in (*after.project.sources, *after.created)})
+    assert not again.changed and left(again) == left(after)
+
+
+def test_half_of_a_chain_that_upstream_changed_is_decided_with_the_other() -> None:
+    text = (
+        b"#if !defined(SMALL) && __CUDA_ARCH__ < 200\n#define B 16\n"
+        b"#elif 200 <= __CUDA_ARCH__%b\n#define B 32\n#endif\n"
+        b"__device__ int b() { return B; }\n"
+    )
+    half = rewrite({"a.cu": text % b" || defined(__HIP_DEVICE_COMPILE__) /* hipport */"})
+    assert half.project.sources[0].text == rewrite({"a.cu": text % b""}).project.sources[0].text
+
+
+@pytest.mark.parametrize("around", [b"%b", b"#ifdef __HIPCC__\n%b#endif\n"])
+def test_amds_own_assembly_in_an_opened_branch_keeps_it_open(around: bytes) -> None:
+    guarded = re.sub(rb"@[ABC]", b"", _GUARDED % b"__CUDA_ARCH__ >= 500")
+    text = rewrite({"a.cu": guarded}).project.sources[0].text
+    added = b"    o[0] = v;\n" + around % b'    asm volatile("s_nop 0");\n'
+    again = rewrite({"a.cu": text.replace(b"    o[0] = v;\n", added, 1)})
+    assert not again.changed and not again.reported
 
 
 @pytest.mark.parametrize("condition", [b"ifndef __HIPCC__", b"if __CUDA_ARCH__ < 600 && !defined(__HIPCC__)"])

@@ -487,7 +487,7 @@ def test_loops_of_the_host_are_rewritten_and_need_no_headers(tmp_path: Path, env
     tree = write(tmp_path / "tree", {"main.cu": main, "host.cpp": host, "count.h": "int count(int n);\n"})
     built = program([tree], "cuda", CompileOptions(env=env))
     prepared = next(path for path in built.prepared.sources if path.name == "host.cpp")
-    assert b"SIMT_LOCKSTEP_TURN" in prepared.read_bytes()
+    assert b"SIMT_LOCKSTEP_ITERATION" in prepared.read_bytes()
     done = subprocess.run([built.path], capture_output=True, text=True, check=True, timeout=ENDLESS)
     assert done.stdout == "4\n"
 

@@ -119,7 +119,7 @@ def test_a_deadlock_names_the_barrier_and_who_has_come(cuda: Path) -> None:
     "what", ["spins-forever", "locks-forever", "asks-forever", "counts-votes-forever", "meets-forever"]
 )
 def test_a_spin_without_progress_ends_with_a_fault(cuda: Path, what: str) -> None:
-    result = ran(cuda, what, SIMT_WATCHDOG="1")
+    result = ran(cuda, what, SIMT_WATCHDOG="0.3")
     assert result.status == 97, (result.status, result.errors)
     (fault,) = result.faults
     assert fault.kind == "no-progress"

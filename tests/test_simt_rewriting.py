@@ -193,10 +193,10 @@ def test_lambdas_do_not_copy_shared_memory() -> None:
 @pytest.mark.parametrize(
     ("loop", "expected"),
     [
-        ("for (; a; i++) { if (i) continue; n += __ballot(1); }", "for (; a; i++, SIMT_NEXT_TURN) {"),
-        ("for (;;) if (i) { n = __activemask(); }", "for (;; SIMT_NEXT_TURN) if"),
-        ("while (a[(i)]) { if (i) n += g(i); }", "for (; a[(i)]; SIMT_NEXT_TURN) {"),
-        ("do { if (i) n += g(i); } while (f());", "} while (SIMT_NEXT_TURN, f());"),
+        ("for (; a; i++) { if (i) continue; n += __ballot(1); }", "for (; a; i++, SIMT_ITERATION_END) {"),
+        ("for (;;) if (i) { n = __activemask(); }", "for (;; SIMT_ITERATION_END) if"),
+        ("while (a[(i)]) { if (i) n += g(i); }", "for (; a[(i)]; SIMT_ITERATION_END) {"),
+        ("do { if (i) n += g(i); } while (f());", "} while (SIMT_ITERATION_END, f());"),
         ("for (int i = 0; i < 5; i++) { n += __shfl(n, i); }", "for (int i = 0; i < 5; i++) {"),
         ("while (i) { if (i) f(); }", "while (i) {"),
         ("for (auto x : y) { if (x) n += __ballot(1); }", "for (auto x : y) {"),
@@ -210,20 +210,20 @@ def test_lanes_wait_at_the_end_of_an_iteration(loop: str, expected: str) -> None
     # With a mask, the mask decides which lanes take part, as in CUDA.
     masked = "void k() { while (i) { if (i) __shfl_sync(m, n, 1); } }\n"
     assert made(masked) == masked
-    assert "SIMT_NEXT_TURN" in made(masked, "hip")
+    assert "SIMT_ITERATION_END" in made(masked, "hip")
 
 
 @pytest.mark.parametrize(
     ("loop", "expected"),
     [
-        ("for (; a; i++) { if (i) n = s[1]; }", "for (; a; i++, SIMT_LOCKSTEP_TURN) {"),
-        ("while (a) { tail(s); }", "for (; a; SIMT_LOCKSTEP_TURN) {"),
+        ("for (; a; i++) { if (i) n = s[1]; }", "for (; a; i++, SIMT_LOCKSTEP_ITERATION) {"),
+        ("while (a) { tail(s); }", "for (; a; SIMT_LOCKSTEP_ITERATION) {"),
         ("do if (i) *q = 1; while (a);", "do if (i) *q = 1; while (a);"),  # No braces.
-        ("do { if (i) *q = 1; } while (a);", "} while (SIMT_LOCKSTEP_TURN, a);"),
-        ("for (; a; i++) { if (i) m->n = 0; }", "for (; a; i++, SIMT_LOCKSTEP_TURN) {"),
-        ("for (; a; i++) { if (i) *(volatile int*)t = 0; }", "for (; a; i++, SIMT_LOCKSTEP_TURN) {"),
-        ("while (a) { if (i) n = reinterpret_cast<const volatile int&>(t); }", "for (; a; SIMT_LOCKSTEP_TURN) {"),
-        ("for (; a; i++) { if (i) n = __activemask() + s[0]; }", "for (; a; i++, SIMT_NEXT_TURN) {"),
+        ("do { if (i) *q = 1; } while (a);", "} while (SIMT_LOCKSTEP_ITERATION, a);"),
+        ("for (; a; i++) { if (i) m->n = 0; }", "for (; a; i++, SIMT_LOCKSTEP_ITERATION) {"),
+        ("for (; a; i++) { if (i) *(volatile int*)t = 0; }", "for (; a; i++, SIMT_LOCKSTEP_ITERATION) {"),
+        ("while (a) { if (i) n = reinterpret_cast<const volatile int&>(t); }", "for (; a; SIMT_LOCKSTEP_ITERATION) {"),
+        ("for (; a; i++) { if (i) n = __activemask() + s[0]; }", "for (; a; i++, SIMT_ITERATION_END) {"),
         ("for (; a; i++) n = s[i];", "for (; a; i++) n"),
         ("for (; a; i++) { if (i) n = t[1]; }", "for (; a; i++) {"),
     ],

@@ -159,7 +159,8 @@ torch::Tensor add_up(torch::Tensor x, int beyond) {
   const at::cuda::OptionalCUDAGuard guard(device_of(x));
   auto sum = torch::zeros({1}, x.options());
   auto unset = torch::empty({4}, torch::dtype(torch::kInt).device(torch::kCUDA));
-  TORCH_CHECK(unset[0].item<int>() == -1, "memory that was not written is full of ones");
+  // The executor's, which PyTorch's own memory is not.
+  if (std::getenv("SIMT_WAVE")) TORCH_CHECK(unset[0].item<int>() == -1, "memory that was not written is full of ones");
   const int n = x.numel() + beyond;
   if (n == 0) return sum;
   AT_DISPATCH_FLOATING_TYPES_AND_HALF(x.scalar_type(), "add", [&] {
@@ -190,7 +191,8 @@ GRADIENTS = {"slope": ("sum", None, "x")}
 def inputs(rng, n, beyond=0, dtype="float32"):
     return {"x": rng.integers(-4, 5, n).astype(dtype), "beyond": beyond}
 def call(small, x, beyond):
-    import torch
+    import os, torch
+    assert os.environ["SIMT_WAVE"]
     x = x.to(torch.device("cuda"))
     assert x.is_cuda and x.device.type == "cuda"
     return {"sum": small.add_up(x, beyond), "slope": torch.ones_like(x)}
@@ -366,7 +368,7 @@ def test_a_unit_that_needs_more_of_pytorch_gets_all_its_headers(
 
 def test_calls_are_recorded_and_replayed(small: Path, tmp_path: Path) -> None:
     # Functions of any build can be recorded: here the executor's, on another machine nvcc's.
-    (small / "small.cu").write_text(KERNEL.replace("TORCH_CHECK(unset", "if (false) TORCH_CHECK(unset"))
+    (small / "small.cu").write_text(KERNEL)
     built = verifying.driver(small).build("original")
     program = tmp_path / "train.py"
     program.write_text(

@@ -10,6 +10,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path, PurePosixPath
@@ -20,6 +21,7 @@ import hipport
 import quick_hipcc
 from hipport.toolchain import toolchains
 from hipport_passes import PASSES
+from reported_rules import known_rules
 from source_packages import without_cuda
 
 ROOT = Path(__file__).parent.parent
@@ -65,29 +67,43 @@ def test_a_page_loads_nothing_from_the_network(site: Path) -> None:
         assert not re.search(r"url\(\s*[\"']?(?:https?:)?//|@import", sheet.read_text(encoding="utf-8")), sheet
 
 
-def _rules() -> set[str]:
-    """Return every rule in the fixtures."""
-    return {
-        f"{path.parent.name}/{line.split()[1]}"
-        for path in (ROOT / "fixtures").glob("*/*.findings")
-        for line in path.read_text(encoding="utf-8").splitlines()
-        if line.strip() and not line.startswith("#")
-    }
-
-
 def test_every_pass_and_every_rule_has_a_page(site: Path) -> None:
     pages = site / "reference/rules"
-    rules = _rules()
-    assert len(rules) > 300
+    rules = known_rules()
+    assert len(rules) > 400
     missing = {rule for rule in rules if rule not in (pages / f"{rule}.html").read_text(encoding="utf-8")}
     assert not missing
     assert all((pages / each.name / "index.html").is_file() for each in PASSES)
+
+
+def test_every_table_is_listed_with_what_it_is_about(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "tools"))
+    import site_pages
+
+    listed = dict(re.findall(r"^\* `([^`]+)`: (.*)$", site_pages.tables(), re.MULTILINE))
+    assert listed.keys() == {path.name for path in (ROOT / "passes/hipport_passes").rglob("*.toml")}
+    assert all(len(about) > 20 for about in listed.values()), [name for name in listed if len(listed[name]) <= 20]
 
 
 def test_a_rule_shows_before_and_after(site: Path) -> None:
     page = (site / "reference/rules/launch_syntax/spaced.html").read_text(encoding="utf-8")
     text = re.sub(r"<[^>]+>", "", page)
     assert "&lt;&lt; &lt;" in text and "&lt;&lt;&lt;" in text and "becomes" in text
+
+
+def test_every_example_shows_a_line_that_changes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "tools"))
+    import site_pages
+
+    for each in PASSES:
+        for kind, (fixture, reported) in site_pages._examples(each).items():
+            before, after = fixture.before.text.decode("utf-8", "replace"), fixture.after.decode("utf-8", "replace")
+            was, now = site_pages.excerpts(before, after, min(one.line for one in reported))
+            gone = Counter(was.split("\n")) - Counter([*after.split("\n"), "…", "…"])
+            new = Counter(now.split("\n")) - Counter([*before.split("\n"), "…", "…"])
+            # A line that only moves is seen where both texts are shown as a whole.
+            whole = (was, now) == (before, after)
+            assert before == after or gone or new or whole, f"{each.name}/{kind}"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
@@ -107,6 +123,7 @@ def _generated(path: str) -> bool:
     return path.startswith("reference/rules/") or path in (
         "reference/commands.md",
         "reference/pitfalls.md",
+        "reference/tables.md",
         "decisions/index.md",
     )
 
@@ -170,7 +187,7 @@ def test_the_json_has_the_schema_that_is_documented(tmp_path: Path) -> None:
         command = [sys.executable, "-m", "hipport", *options, str(tmp_path), "--format", "json"]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         document = json.loads(done.stdout)
-        assert document["findings"] and document["facts"]
+        assert document["findings"] and document["decisions"]
         jsonschema.validate(document, schema)
         page = (DOCS / "reference/json.md").read_text(encoding="utf-8")
         assert not [field for field in document if f"`{field}`" not in page]
@@ -214,8 +231,8 @@ def test_cases_that_a_page_shows_can_be_used() -> None:
 
 def test_the_names_of_the_python_reference_exist() -> None:
     shown = set(re.findall(r"^::: hipport\.(\w+)$", (DOCS / "reference/python.md").read_text(encoding="utf-8"), re.M))
-    functions = {name for name in hipport.__all__ if name[0].islower()} - {"report"}
-    assert functions <= shown
+    # `report` is a module, whose functions print what the others return.
+    assert shown == {*hipport.__all__, "testing"} - {"report"}
 
 
 def test_decisions_have_an_area_and_a_status(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -230,7 +247,30 @@ def test_decisions_have_an_area_and_a_status(monkeypatch: pytest.MonkeyPatch) ->
     for path, head in found:
         later = head["status"].removeprefix("superseded by ")
         assert later == "accepted" or later in numbers, path.name
-        assert "**Decision.**" in path.read_text(encoding="utf-8"), path.name
+        text = path.read_text(encoding="utf-8")
+        assert "**Decision.**" in text, path.name
+        assert path.name == decisions.file_name(path.name[:4], head["title"]), "run: python tools/decisions.py rename"
+        # One that replaces another is named there.
+        for other in re.findall(r"[Rr]eplaces (?:what )?(?:decision )?(\d{4})", text):
+            assert _status(found, other) == f"superseded by {path.name[:4]}", path.name
+
+
+def _status(found: list[tuple[Path, re.Match[str]]], number: str) -> str:
+    return next(head["status"] for path, head in found if path.name.startswith(number))
+
+
+def test_decisions_are_renamed_to_their_titles_with_the_links(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "tools"))
+    import decisions
+
+    (tmp_path / "docs/decisions").mkdir(parents=True)
+    page = tmp_path / "docs/decisions/0001-old-title.md"
+    page.write_text("# What's new\n\nArea: Engine · Status: accepted\n\n**Decision.** See [2](0002-other.md).\n")
+    (tmp_path / "README.md").write_text("[why](docs/decisions/0001-old-title.md), 0001-old-title\n")
+    assert decisions.rename(tmp_path) == {"0001-old-title.md": "0001-whats-new.md"}
+    assert not page.exists() and page.with_name("0001-whats-new.md").is_file()
+    assert (tmp_path / "README.md").read_text() == "[why](docs/decisions/0001-whats-new.md), 0001-old-title\n"
+    assert decisions.rename(tmp_path) == {}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())

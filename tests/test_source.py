@@ -19,7 +19,7 @@ from hipport.syntax.cpp import Cpp
 from hipport.syntax.cuda import Cuda
 from hipport.syntax.make import Makefile
 from hipport.syntax.packaging import Requirements, SetupCfg, ToxIni
-from hipport.syntax.python import Python
+from hipport.syntax.python_script import Python
 from hipport.syntax.shell import Dockerfile, Shell
 
 PATH = PurePosixPath("a.cu")

@@ -45,12 +45,13 @@ FIELDS: dict[str, dict[str, set[str]]] = {
     "headers.own.toml": {
         "headers": {"hip", "since", "sure", "sure_since", "why", "instead", "review", "checked"},
         "steering": {"header", "macro", "names", "why"},
+        "colliding": {"header", "whole", "names"},
         "brought": {"header", "names", "brought_by", "had_by", "on_host", "why"},
         "transitive": {"header", "names", "brought_by"},
     },
     "inline_ptx.toml": {"registers": {"is", "why", "type"}, "refused": {"opcodes", "why", "instead"}},
     "kernel_arguments.toml": {"constant": {"index", "type"}, "typed": {"index", "type"}},
-    "known_faults.toml": {"fault": {"file", "text", "advice"}},
+    "known_faults.toml": {"fault": {"file", "text", "advice"}, "script": {"text", "advice"}},
     "loaded_libraries.toml": {"libraries": {"rocm", "names"}},
     "member_names.toml": {"structure": {"names", "members", "lacks"}},
     "mutants.toml": {"mutations": {"what", "pattern", "replacement"}},
@@ -62,7 +63,8 @@ FIELDS: dict[str, dict[str, set[str]]] = {
     "pitfalls.toml": {"entry": {"number", "title", "ends", "says", "passes", "fixtures", "look_alikes", "through"}},
     "pytorch_api.toml": {"names": {"gone", "becomes", "header", "without", "form"}, "reported": {"names", "why"}},
     "requirements.toml": {"family": _fields(Family), "index": _fields(Index), "image": _fields(Image)},
-    "unknown_names.toml": {"family": {"of", "names", "used", "alike", "headers", "instead"}},
+    "rules.toml": {"rule": {"certainty", "says"}},
+    "unknown_names.toml": {"family": {"of", "names", "used", "shared", "headers", "instead"}},
 }  # fmt: skip
 #: Entries that are tables and no rows: of more tables, or of names.
 OTHERS = {("headers.own.toml", "runtime"), ("namespaces.toml", "cub"), ("namespaces.toml", "libcupp")}
@@ -103,7 +105,7 @@ def test_a_misspelled_field_is_told_with_its_row_and_those_that_are_known() -> N
     table = {"family": [{"of": "x", "names": "cudaX* cudaY*", "used": "a", "insted": "b"}]}
     assert unknown("unknown_names.toml", table) == [
         "unknown_names.toml, [family], row cudaX*: unknown field `insted`; known are: "
-        "alike, headers, instead, names, of, used"
+        "headers, instead, names, of, shared, used"
     ]
 
 

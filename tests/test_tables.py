@@ -176,8 +176,24 @@ def test_hip_names_are_declared(areas: str, release: tuple[int, int], tmp_path: 
     if 2 in errors:
         pytest.skip(f"{toolchain} has no {included[0]}: names of {areas} were not checked")
     missing = {order[(line - first) // 3] for line in errors if line >= first}
-    assert not missing, sorted((names[hip], hip) for hip in missing)
+    assert not missing, _undeclared({names[hip]: hip for hip in missing}, areas, release)
     assert not errors
+
+
+def _undeclared(rows: dict[str, str], areas: str, release: tuple[int, int]) -> str:
+    """Say which rows name what HIP does not declare, why that is found, and what to do."""
+    listed = "".join(f"\n  {name} = {hip}" for name, hip in sorted(rows.items()))
+    number = ".".join(map(str, release))
+    return (
+        f"the headers of HIP {number} for {areas} do not declare the HIP names of these rows of api_names:{listed}\n"
+        f"Correct the name. If it is newer than ROCm {number}, give the row `since`, the release it came with; if HIP "
+        "lacks it, replace `hip` by `why` and `instead`. The fields: docs/how-to/add-a-row.md"
+    )
+
+
+def test_a_name_that_hip_does_not_declare_comes_with_advice() -> None:
+    said = _undeclared({"cudaDeviceSetFooBar": "hipDeviceSetFooBar"}, "runtime", (7, 0))
+    assert "cudaDeviceSetFooBar = hipDeviceSetFooBar" in said and "`since`" in said and "newer than ROCm 7.0" in said
 
 
 @cache

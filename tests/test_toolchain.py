@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner
 
 from hipport.cli import main
-from hipport.cli.toolchain import TOOLCHAINS
+from hipport.cli.toolchain_command import TOOLCHAINS
 from hipport.toolchain import install_toolchain
 from hipport.toolchain.toolchains import NoToolchain, Toolchain, cache, choose, find, probe, remember
 

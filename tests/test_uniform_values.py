@@ -240,6 +240,7 @@ HIDDEN_OTHERWISE = {
     "arrayendu": "LLVM keeps the array in memory of the lane's own, all of which it takes for varying",
     "object_of_a_template_made_in_parentheses_u": "LLVM keeps it in memory of the lane's own: varying",
     "volatile_pointer_uu": "LLVM keeps the variable in memory of the lane's own, all of which it takes for varying",
+    "element_of_the_warp_u": "a warp of 32 lanes is half of a wavefront for LLVM",
     "uniform_recursion": "LLVM takes what a function gives that is not expanded for varying",
 }
 

@@ -13,7 +13,7 @@ from endless import ENDLESS
 from hipport.engine.pipeline import run
 from hipport.program.project import Project, Skipped
 from hipport.syntax.cuda import Cuda
-from hipport.syntax.python import Python
+from hipport.syntax.python_script import Python
 from hipport.workspace.discovery import discover
 from hipport_passes.packages import vendored
 

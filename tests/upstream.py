@@ -23,7 +23,7 @@ from hipport.syntax.cpp import Cpp
 from hipport.syntax.cuda import Cuda
 from hipport.syntax.make import Makefile
 from hipport.syntax.packaging import Requirements
-from hipport.syntax.python import Python
+from hipport.syntax.python_script import Python
 from hipport.syntax.shell import Dockerfile
 
 # Code that is added to files, in turn; `@` becomes a number. Between declarations of CUDA:

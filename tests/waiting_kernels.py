@@ -180,6 +180,56 @@ _WAITS = {
     "no caller": """
         __device__ void wait(volatile int *f) { if (threadIdx.x % 64 < 32) { while (*f == 0); } else *f = 1; }""",
     # Locks.
+    # What ends the loop, or begins it, is code of a class, a template or a lambda.
+    "constructor": """
+        struct W { __device__ W(volatile int *f) { while (*f == 0); } };
+        @ if (t < 32) { W w(flag); }"""
+    + _RAISE,
+    "conversion": """
+        struct W { volatile int *f; __device__ operator bool() const { return *f != 0; } };
+        @ W w{flag}; if (t < 32) { while (!w); }"""
+    + _RAISE,
+    "operators of an iterator": """
+        struct W {
+            volatile int *f;
+            __device__ bool operator!=(int) const { return *f == 0; }
+            __device__ void operator++() {}
+        };
+        @ if (t < 32) { for (W w{flag}; w != 0; ++w); }"""
+    + _RAISE,
+    "a class that is a template's argument": """
+        struct Spin { static __device__ void go(volatile int *f) { while (*f == 0); } };
+        template <class P> __device__ void hold(volatile int *f) { P::go(f); }
+        @ if (t < 32) hold<Spin>(flag);"""
+    + _RAISE,
+    "member that is a reference": """
+        struct W { volatile int &f; __device__ void go() { while (f == 0); } };
+        @ W w{*flag}; if (t < 32) w.go();"""
+    + _RAISE,
+    "member that is a reference, bound by a constructor": """
+        struct W { volatile int &f; __device__ W(volatile int &g) : f(g) {} __device__ void go() { while (f == 0); } };
+        @ W w(*flag); if (t < 32) w.go();"""
+    + _RAISE,
+    "lambda that calls itself": """
+        @ auto f = [&](auto self) -> void { if (*flag == 0) self(self); }; if (t < 32) f(f);"""
+    + _RAISE,
+    "statements in a condition": "@ if (t < 32 && ({ while (*flag == 0); true; })) out[t] = 1;" + _RAISE,
+    "wait of an atomic": """
+        #include <cuda/atomic>
+        __device__ cuda::atomic<int> up;
+        @ if (t < 32) up.wait(0); if (t == 32) { up.store(1); up.notify_one(); }""",
+    "wait of an atomic_ref": """
+        #include <cuda/atomic>
+        @ cuda::atomic_ref<int, cuda::thread_scope_device> up(*word);
+        if (t < 32) up.wait(0); if (t == 32) { up.store(1); up.notify_all(); }""",
+    "test of an atomic_flag": """
+        #include <cuda/std/atomic>
+        __device__ cuda::std::atomic_flag up;
+        @ if (t < 32) { while (!up.test()); } if (t == 32) up.test_and_set();""",
+    "semaphore": """
+        #include <cuda/semaphore>
+        __device__ cuda::binary_semaphore<cuda::thread_scope_device> s(0);
+        @ if (t < 32) s.acquire(); if (t == 32) s.release(32);""",
     "lock": "@ while (atomicCAS(word, 0, 1) != 0); *out += 1; atomicExch(word, 0);",
     "lock by exchange": "@ while (atomicExch(word, 1)); *out += 1; __threadfence(); *word = 0;",
     "lock by for": """
@@ -270,6 +320,17 @@ _WAITS = {
 _FINE = {
     # No memory that others write decides, or the lane itself makes progress.
     "counts": "@ for (int i = 0; i < n; ++i) out[i] += 1;",
+    "counts by an operator": """
+        struct C {
+            int i;
+            __device__ void operator++() { ++i; }
+            __device__ bool operator<(int n) const { return i < n; }
+        };
+        @ for (C c{0}; c < n; ++c) out[c.i] += 1; if (t == 32) *flag = 1;""",
+    "wait of other wavefronts": """
+        #include <cuda/atomic>
+        __device__ cuda::atomic<int> up;
+        @ if (t < 64) up.wait(0); if (t == 64) { up.store(1); up.notify_one(); }""",
     "counts down": "@ int i = out[t]; while (i > 0) { i -= 2; out[t] = i; }",
     "bounded": "@ int turns = 0; while (*flag == 0 && turns < 1000) ++turns; if (t == 32) *flag = 1;",
     "bounded by break": "@ for (int i = 0; i < n; ++i) { if (*flag) break; } if (t == 32) *flag = 1;",

@@ -4,6 +4,7 @@
     python tools/decisions.py new AREA "Title"     an empty page with the next number
     python tools/decisions.py take AREA < TEXT     a page for each section `## Title` of TEXT, as somebody wrote it
     python tools/decisions.py areas                the existing areas
+    python tools/decisions.py rename               each file gets the name of its title, and links to it are updated
 
 A page reads:
 
@@ -23,15 +24,22 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-PAGES = Path(__file__).resolve().parent.parent / "docs" / "decisions"
+ROOT = Path(__file__).resolve().parent.parent
+_FOLDER = Path("docs/decisions")
+PAGES = ROOT / _FOLDER
+#: The greatest length of a title in the name of a file.
+_LONGEST = 60
+#: Files that link to decisions.
+_LINKING = ("*.md", "bench/*.md", "docs/**/*.md", "passes/*.md", "tests/*.py", "tools/*.py")
+_LINK = re.compile(r"\b\d{4}-[a-z0-9-]+\.md\b")
 _HEAD = re.compile(
     r"# (?P<title>.+)\n\nArea: (?P<area>[\w, +]+) · Status: (?P<status>accepted|superseded by \d{4})\n\n"
 )
 
 
-def pages() -> Iterator[tuple[Path, re.Match[str]]]:
+def pages(root: Path = ROOT) -> Iterator[tuple[Path, re.Match[str]]]:
     """Yield each page with its head. Raises ValueError for a page in another form."""
-    for path in sorted(PAGES.glob("[0-9]*.md")):
+    for path in sorted((root / _FOLDER).glob("[0-9]*.md")):
         head = _HEAD.match(path.read_text(encoding="utf-8"))
         if head is None:
             raise ValueError(f"{path.name} has to begin with: # Title, a blank line, Area: … · Status: accepted")
@@ -41,10 +49,32 @@ def pages() -> Iterator[tuple[Path, re.Match[str]]]:
 def write(title: str, area: str, text: str) -> Path:
     """Write a page with the next number."""
     number = max((int(path.name[:4]) for path in PAGES.glob("[0-9]*.md")), default=0) + 1
-    name = re.sub(r"[^a-z0-9]+", "-", title.lower().replace("'", "")).strip("-")[:60].rstrip("-")
-    path = PAGES / f"{number:04}-{name}.md"
+    path = PAGES / file_name(f"{number:04}", title)
     path.write_text(f"# {title}\n\nArea: {area} · Status: accepted\n\n{text.strip()}\n", encoding="utf-8")
     return path
+
+
+def file_name(number: str, title: str) -> str:
+    """Return the name of the file of a decision: its number and its title."""
+    words = re.sub(r"[^a-z0-9]+", "-", title.lower().replace("'", "")).strip("-")
+    # A title is cut at a word.
+    short = words if len(words) <= _LONGEST else words[: _LONGEST + 1].rpartition("-")[0]
+    return f"{number}-{short}.md"
+
+
+def rename(root: Path = ROOT) -> dict[str, str]:
+    """Rename the files of decisions to their titles, and update the links to them; return the new names by the old."""
+    new = {path.name: file_name(path.name[:4], head["title"]) for path, head in pages(root)}
+    new = {old: name for old, name in new.items() if old != name}
+    for old, name in new.items():
+        (root / _FOLDER / old).rename(root / _FOLDER / name)
+    linking = [path for pattern in _LINKING for path in root.glob(pattern)]
+    for path in linking if new else ():
+        text = path.read_text(encoding="utf-8")
+        linked = _LINK.sub(lambda match: new.get(match.group(), match.group()), text)
+        if linked != text:
+            path.write_text(linked, encoding="utf-8")
+    return new
 
 
 def main(arguments: list[str]) -> int:
@@ -52,6 +82,8 @@ def main(arguments: list[str]) -> int:
     match arguments:
         case ["areas"]:
             print("\n".join(areas))
+        case ["rename"]:
+            print("\n".join(f"{old} -> {name}" for old, name in rename().items()))
         case ["new", area, title] if area in areas:
             print(write(title, area, "**Context.** …\n\n**Decision.** …\n\n**Rejected.** …"))
         case ["take", area] if area in areas:

@@ -6,10 +6,12 @@ mkdocs calls `on_files` (see `hooks` in mkdocs.yml). The pages are not written t
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from functools import cache
+from itertools import dropwhile, takewhile
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +22,7 @@ from hipport import cli, testing
 from hipport.core.tables import load
 from hipport.engine.outcomes import Reported
 from hipport.engine.pipeline import Pass
+from hipport.reporting.explainer import FAILED, RuleText, rule_texts
 from hipport_passes import PASSES
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -39,6 +42,7 @@ _CERTAINTIES = {
 def pages() -> dict[str, str]:
     """Return the text of each generated page by its path below docs/."""
     made = {"reference/commands.md": commands(), "reference/pitfalls.md": pitfalls(), "decisions/index.md": decisions()}
+    made["reference/tables.md"] = tables()
     made.update(rules())
     return made
 
@@ -78,6 +82,28 @@ def pitfalls() -> str:
     return "\n\n".join(parts) + "\n"
 
 
+def tables() -> str:
+    """Return the page that lists the tables of the passes, with the first sentence of their comments."""
+    parts = [
+        "# Tables",
+        "What the passes know is in tables, by folder of `passes/hipport_passes`. `hipport explain NAME` names the one "
+        "that has a row for a name, and the comment at the top of each table explains its fields. "
+        "[Add a row](../how-to/add-a-row.md) says how.",
+    ]
+    for folder in sorted({path.parent for path in TABLES.rglob("*.toml")}):
+        below = folder.relative_to(TABLES).as_posix()
+        rows = [f"* `{path.name}`: {_about(path)}" for path in sorted(folder.glob("*.toml"))]
+        parts += [f"## {below if below != '.' else 'all passes'}", "\n".join(rows)]
+    return "\n\n".join(parts) + "\n"
+
+
+def _about(table: Path) -> str:
+    """Return the first sentence of the comment at the top of a table."""
+    lines = table.read_text(encoding="utf-8").split("\n")
+    comment = takewhile(lambda line: line.startswith("#"), dropwhile(lambda line: not line.startswith("#"), lines))
+    return _first(" ".join(line.lstrip("# ") for line in comment))
+
+
 def rules() -> dict[str, str]:
     """Return a page for each pass and for each rule of it, and their index."""
     made: dict[str, str] = {}
@@ -87,14 +113,21 @@ def rules() -> dict[str, str]:
         "`// hipport: ignore[pass/kind] reason` in front of a line to keep a rule from it. `hipport explain pass/kind` "
         "prints what stands on the page of a rule.",
     ]
+    texts = rule_texts(TABLES)
     for each in PASSES:
         examples = _examples(each)
-        links = ", ".join(f"[{kind}]({each.name}/{kind}.md)" for kind in examples)
+        untested = [rule.partition("/")[2] for rule in texts if rule.partition("/")[0] == each.name]
+        kinds = sorted((*examples, *untested))
+        links = ", ".join(f"[{kind}]({each.name}/{kind}.md)" for kind in kinds)
         index.append(f"## [{each.name}]({each.name}/index.md)\n\n{_first(each.doc)} {links}")
-        own = "\n".join(f"* [`{each.name}/{kind}`]({kind}.md)" for kind in examples)
+        own = "\n".join(f"* [`{each.name}/{kind}`]({kind}.md)" for kind in kinds)
         made[f"reference/rules/{each.name}/index.md"] = f"# {each.name}\n\n{_plain(each.doc)}\n\n## Rules\n\n{own}\n"
         for kind, (fixture, reported) in examples.items():
             made[f"reference/rules/{each.name}/{kind}.md"] = _rule(each, kind, fixture, reported)
+        for kind in untested:
+            made[f"reference/rules/{each.name}/{kind}.md"] = _told(each, kind, texts[f"{each.name}/{kind}"])
+    index.append("## [failed](failed.md)\n\nEvery pass has the rule `pass/failed`, for a defect of hipport.")
+    made["reference/rules/failed.md"] = f"# failed\n\n{FAILED}\n"
     made["reference/rules/index.md"] = "\n\n".join(index) + "\n"
     return made
 
@@ -147,16 +180,40 @@ def _rule(each: Pass[Any], kind: str, fixture: testing.Fixture, reported: Sequen
         "## Example",
         f"From `fixtures/{fixture.name}`, the shortest fixture with this rule:",
     ]
-    first = min((one.line for one in reported), default=1)
-    parts.append(_fence(language, _part(before, first)))
-    if after != before:
-        shift = after.count("\n") - before.count("\n")
-        parts += ["becomes", _fence(language, _part(after, first + max(shift, 0) // 2))]
-    else:
-        parts.append("stays as it is.")
-    parts += ["## To keep it out", f"```text\nhipport: ignore[{each.name}/{kind}] reason\n```"]
-    parts.append("Write this as a comment on the line, or alone on the line before it.")
-    return "\n\n".join(parts) + "\n"
+    was, now = excerpts(before, after, min((one.line for one in reported), default=1))
+    parts.append(_fence(language, was))
+    parts += ["becomes", _fence(language, now)] if after != before else ["stays as it is."]
+    return "\n\n".join([*parts, *_ignoring(each, kind)]) + "\n"
+
+
+def _told(each: Pass[Any], kind: str, text: RuleText) -> str:
+    """Return the page of a rule that no fixture shows."""
+    parts = [
+        f"# {each.name}/{kind}",
+        _CERTAINTIES[text.certainty],
+        f"{_first(each.doc)} See the pass [{each.name}](index.md).",
+        _plain(text.says),
+    ]
+    return "\n\n".join([*parts, *_ignoring(each, kind)]) + "\n"
+
+
+def _ignoring(each: Pass[Any], kind: str) -> Iterator[str]:
+    yield "## To keep it out"
+    yield f"```text\nhipport: ignore[{each.name}/{kind}] reason\n```"
+    yield "Write this as a comment on the line, or alone on the line before it."
+
+
+def excerpts(before: str, after: str, line: int) -> tuple[str, str]:
+    """Return a text before and after, or of long ones the parts around the change that is nearest to a finding."""
+    old, new = before.split("\n"), after.split("\n")
+    steps = difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
+    changes = [(i, j, k) for tag, i, j, k, _ in steps if tag != "equal"]
+    if not changes:
+        return _part(before, line), _part(after, line)
+    start, end, there = min(changes, key=lambda each: max(each[0] - (line - 1), line - each[1], 0))
+    # Of a long change, the part at the finding.
+    here = min(max(line, start + 1), max(end, start + 1))
+    return _part(before, here), _part(after, there + 1 + min(here - start - 1, _AROUND))
 
 
 def _part(text: str, line: int) -> str:

@@ -326,6 +326,15 @@ def build(
     return builder.build(places, target.archs, options)
 
 
+def not_ported(built: builder.Built, **settings: Any) -> tuple[PurePath, ...]:
+    """Return the files that were not compiled and that a rewrite with these `settings` would still change."""
+    failed = {built.root / each.path for each in built.compiled if not each.ok}
+    there = sorted(path for path in failed if path.is_file())
+    if not there:
+        return ()
+    return tuple(source.path for source in rewrite(there, **settings).changed)
+
+
 def _judged(
     paths: Sequence[Path],
     proofs: Sequence[UnitProof],

@@ -48,7 +48,7 @@ from hipport.syntax.make import Makefile
 from hipport.syntax.notebook import Notebook
 from hipport.syntax.packaging import CondaEnvironment, Lock, Requirements, SetupCfg, ToxIni
 from hipport.syntax.program_settings import ProgramSettings
-from hipport.syntax.python import Python
+from hipport.syntax.python_script import Python
 from hipport.syntax.shell import Definition, Dockerfile, Markdown, Shell
 from hipport.syntax.toml import Toml
 from hipport.syntax.unread_builds import OtherBuild

@@ -24,7 +24,7 @@ from hipport.syntax.json import Json
 from hipport.syntax.notebook import Notebook
 from hipport.syntax.preprocessor_values import _Condition as Condition
 from hipport.syntax.preprocessor_values import tokens
-from hipport.syntax.python import Python
+from hipport.syntax.python_script import Python
 from hipport.syntax.shell import Markdown
 
 #: A tree: the bytes of its files by their paths.

@@ -25,7 +25,7 @@ from hipport.syntax.build_names import NAMES
 from hipport.syntax.cmake_script import CMake
 from hipport.syntax.holes import HOLE
 from hipport.syntax.json import CMakePresets
-from hipport.syntax.python import Misplaced, Python
+from hipport.syntax.python_script import Misplaced, Python
 from hipport.syntax.shell import Definition, Dockerfile, Shell
 from hipport.syntax.toml import Toml, TomlEntry
 from hipport_passes.build_files.nvcc_flags import FlagChange, translate, worded

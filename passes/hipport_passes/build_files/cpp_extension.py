@@ -22,7 +22,7 @@ from hipport.engine.pipeline import Pass
 from hipport.program.dividing import near
 from hipport.program.project import Project
 from hipport.syntax.build_names import NAMES
-from hipport.syntax.python import Misplaced, Python
+from hipport.syntax.python_script import Misplaced, Python
 from hipport_passes.build_files.nvcc_flags import Translated, translate
 
 __all__ = ["PASS", "Translated", "find", "translate"]
@@ -57,7 +57,7 @@ def find(source: Python, project: Project) -> Iterator[Finding]:
     from hipport_passes.build_files.build_scripts.script_edits import resolved
     from hipport_passes.build_files.build_scripts.unset import unset
     from hipport_passes.python.runtime import versions
-    from hipport_passes.python.runtime.program import PythonProgram
+    from hipport_passes.python.runtime.python_program import PythonProgram
 
     script = source.fact(Script)
     script.modules = project.fact(_modules)

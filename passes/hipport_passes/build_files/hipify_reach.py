@@ -39,7 +39,7 @@ from hipport.program.project import Project
 from hipport.syntax.build_names import NAMES
 from hipport.syntax.cpp import Cpp
 from hipport.syntax.file_languages import HEADERS
-from hipport.syntax.python import Python
+from hipport.syntax.python_script import Python
 from hipport_passes.build_files.build_scripts import hipify_lines
 
 _WORDS = Words.read(Path(__file__).with_suffix(".toml"), general=NAMES)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Report build systems that compile CUDA and that hipport does not port: Meson, Bazel, SCons, xmake, Autoconf, Cargo.
+"""Report build systems that compile CUDA and that hipport does not port: Meson, Bazel, Visual Studio and others.
 
 The sources are ported all the same, but the build still looks for nvcc. Each build system of a tree is reported once,
 with its scripts and what a person can do. A tree whose scripts know ROCm is somebody's port.

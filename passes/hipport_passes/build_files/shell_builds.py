@@ -26,7 +26,7 @@ from hipport.program.project import Project
 from hipport.syntax.build_names import NAMES
 from hipport.syntax.notebook import Notebook
 from hipport.syntax.packaging import ToxIni
-from hipport.syntax.python import Python
+from hipport.syntax.python_script import Python
 from hipport.syntax.shell import Command, Definition, Dockerfile, DockerInstruction, Markdown, Shell, Word, settings
 from hipport.syntax.tasks import tasks
 from hipport.syntax.toml import Toml

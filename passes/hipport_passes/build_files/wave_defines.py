@@ -29,7 +29,7 @@ from hipport.program.project import Component, Project
 from hipport.syntax.cmake_script import CMake
 from hipport.syntax.cpp import Cpp
 from hipport.syntax.make import Makefile
-from hipport.syntax.python import Python
+from hipport.syntax.python_script import Python
 from hipport.syntax.shell import Dockerfile, Shell
 from hipport.syntax.toml import Toml
 from hipport_passes.device.waves.split_sizes import counted_by

@@ -40,7 +40,7 @@ _WORD = re.compile(rb"\w")
 _COMMENT = re.compile(rb"//|/\*")
 _TRIPLE = re.compile(rb"<<<")
 #: Text after a launch that is a statement.
-_ENDS = re.compile(rb"(?:[ \t\r\n]|\\\r?\n)*(?:[;}]|\Z)")
+_ENDS = re.compile(rb"(?:[ \t\r\n]|\\(?=\s))*(?:[;}]|\Z)")
 _BRACKETS = re.compile(rb"[()\[\]{},<>]")
 _PARAMETERS = re.compile(rb"#[ \t]*define[ \t]+(?P<name>\w+)\((?P<parameters>[^()]*)\)")
 _MACRO_USE = re.compile(rb"(?P<name>[A-Za-z_]\w*)\s*(?P<given>\(.*\))?", re.DOTALL)

@@ -2,8 +2,8 @@
 """Cast lists of strings to hipRTC's parameter type: `const char**`, where NVRTC has `const char* const*`.
 
 A `char**` and a `const char* const*` convert to NVRTC's type implicitly, but not to hipRTC's, although hipRTC changes
-neither strings nor lists. The type is read from the declaration in the same file. Lists that are declared elsewhere
-stay.
+neither strings nor lists. The type is read from the declarations in the program. A list whose type is not seen is cast,
+too: for one that has hipRTC's type, the cast does nothing.
 
 Checked against hip/hiprtc.h of HIP 5.2 and 6.4.
 """
@@ -26,9 +26,17 @@ from hipport.syntax.declarators import types_behind
 _LISTS = {b"nvrtcCompileProgram": (2,), b"nvrtcCreateProgram": (4, 5)}
 _NAMES = LibraryNames(frozenset(_LISTS))
 _CALL = re.compile(rb"\s*\(")
-# `options`, `options.data()`, `&options[0]`
+# `options`, `options.data()`, `&options[0]`, `options + 1`, each also of an object
 _LIST = NAMES.compile(
-    rb"(?P<first>&\s*)?(?P<name>[A-Za-z_]\w*)(?(first)\s*\[\s*0\s*\]|(?P<data>\s*\.\s*(?&data)\s*\(\s*\))?)"
+    rb"(?P<first>&\s*)?(?:(?:::\s*)?\w+\s*(?:\.|->|::)\s*)*(?P<name>[A-Za-z_]\w*)"
+    rb"(?(first)\s*\[[^\[\]]*\]|(?P<data>\s*\.\s*(?&data)\s*\(\s*\))?)(?:\s*\+\s*\w+)?"
+)
+# Nothing, and a list that has been cast.
+_AS_IT_IS = NAMES.compile(
+    rb"(?:\(\s*\w[\w\s*]*\))?\s*\(*(?:nullptr|(?&null)|0[xX]?0*[uUlL]*)\)*"
+    rb"|\(\s*(?:const\s+char|char\s+const)\s*\*\s*\*\s*\).*"
+    rb"|\w+\s*<\s*(?:const\s+char|char\s+const)\s*\*\s*\*\s*>.*",
+    re.DOTALL,
 )
 _TEXT = rb"(?:char\s+const|const\s+char|char)\s*\*\s*(?:const\b\s*)?"
 
@@ -41,39 +49,53 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         if arguments is None or source.ported(span.start):
             continue
         for place in (arguments[i] for i in _LISTS[name] if i < len(arguments)):
-            if _is_other(source, place):
+            if _is_other(source, project, place):
                 cast = b"(const char**)(" if source.path.suffix == ".c" else b"const_cast<const char**>("
                 edits = (Edit(Span(place.start, place.start), cast), Edit(Span(place.end, place.end), b")"))
                 yield Finding(place, "list", "a list of texts → const char**: the type that hipRTC takes", edits)
 
 
-def _is_other(source: Cpp, place: Span) -> bool:
-    """Return whether the list at `place` is declared in the file, and never as hipRTC's type."""
-    match = _LIST.fullmatch(source.code, place.start, place.end)
-    if match is None:
+def _is_other(source: Cpp, project: Project, place: Span) -> bool:
+    """Return whether the list at `place` is not known to have hipRTC's type; a cast of one that has it does nothing."""
+    text = source.code[place.start : place.end].strip()
+    if _AS_IT_IS.fullmatch(text):
         return False
-    name = re.escape(match["name"])
-    if match["data"] or match["first"]:
+    match = _LIST.fullmatch(text)
+    if match is None:
+        return True
+    of_list, by_address = match["data"] is not None, match["first"] is not None
+    found = [*_declared(source, match["name"], of_list, by_address)]
+    if not found:
+        others = (each for each in project.component(source) if isinstance(each, Cpp) and each is not source)
+        found = [each for other in others for each in _declared(other, match["name"], of_list, by_address)]
+    return not found or any(_differs(kind, all_of) for kind, all_of in found)
+
+
+def _declared(source: Cpp, called: bytes, of_list: bool, by_address: bool) -> Iterator[tuple[bytes, bool]]:
+    """Yield the types of a list's texts in its declarations, and whether the list is constant."""
+    if called not in source.words:
+        return
+    name = re.escape(called)
+    if of_list or by_address:
         pattern = (
-            rb"(?P<all>\bconst\s+)?\b(?:std\s*::\s*)?(?:vector|array)\s*<\s*(?P<text>"
-            + _TEXT
-            + rb")[^<>;]*>\s*&?\s*"
-            + name
+            rb"(?P<all>\bconst\s+)?\b(?:std\s*::\s*)?(?:vector|array)\s*<\s*(?P<text>" + _TEXT + rb")[^<>;]*>\s*&?\s*"
         )
-    else:
+        for each in re.finditer(pattern + name + rb"\b", source.code):
+            yield each["text"], each["all"] is not None
+    if not of_list:
         pattern = rb"\b(?P<text>" + _TEXT + rb")(?:\*\s*(?:const\s*)?" + name + rb"\b|" + name + rb"\s*\[)"
-    found = [(each["text"], each.groupdict().get("all")) for each in re.finditer(pattern, source.code)]
-    for kind, made in types_behind(source.code, match["name"]) if not (match["data"] or match["first"]) else ():
-        # `char *first, *list[2], **another;`
-        if re.fullmatch(rb"(?:const\s+)?char(?:\s+const)?", kind) and made.startswith(b"*"):
-            found.append((kind + b"*", None))
-    return bool(found) and all(_differs(text, all_of) for text, all_of in found)
+        for each in re.finditer(pattern, source.code):
+            yield each["text"], False
+        for kind, made in types_behind(source.code, called):
+            # `char *first, *list[2], **another;`
+            if re.fullmatch(rb"(?:const\s+)?char(?:\s+const)?", kind) and made.startswith(b"*"):
+                yield kind + b"*", False
 
 
-def _differs(text: bytes, all_of: bytes | None) -> bool:
+def _differs(text: bytes, all_of: bool) -> bool:
     """Return whether a list is not a `const char**`: its characters are not const, or its strings are."""
     letters, _, behind = text.partition(b"*")
-    return b"const" not in letters or b"const" in behind or bool(all_of)
+    return b"const" not in letters or b"const" in behind or all_of
 
 
 PASS = Pass(Cpp, find)

@@ -35,7 +35,7 @@ _CONCEPTS = _WORDS["concepts"].encode().split()
 _NAMES = _WORDS.compile(rb"(?&declares)|(?&concepts)")
 _STD = _WORDS.compile(rb"(?:::\s*)?\b(?&std)\s*::\s*$")
 _USING_STD = _WORDS.compile(rb"\busing\s+namespace\s+(?&std)\s*;")
-_MACRO = re.compile(rb"#[ \t]*define[ \t]+(\w+)(?:\([^()]*\))?[ \t]+([^\n]*)")
+_MACRO = re.compile(rb"#[ \t]*define[ \t]+(\w+)(?:\([^()]*\))?[ \t]+([^\r\n]*)")
 # Code that clang checks where it is used: a concept, a requirement, the alias template of `using A = …`.
 _ASKED = _WORDS.compile(rb"\b(?&asked)\b")
 _ALIAS = re.compile(rb"\btemplate\b.*\busing\s+\w+\s*=", re.DOTALL)
@@ -46,7 +46,7 @@ _CALL = re.compile(rb"(?<![\w.>:])(?:::\s*)?(?:[A-Za-z_]\w*\s*::\s*)*(?P<name>[A
 _DECLARES = re.compile(
     rb"\s*(?:template\s*<[^;{}]*>\s*)?(?:[A-Za-z_]\w*(?!\w)|::|<(?:[^;{}()<>]|<(?:[^;{}()<>]|<[^;{}()<>]*>)*>)*>|[\s*&])+"
 )
-_DIRECTIVE = re.compile(rb"^[ \t]*#(?:[^\\\n]|\\.|\\\r?\n)*$", re.MULTILINE)
+_DIRECTIVE = re.compile(rb"(?:^|(?<=[\r\n]))[ \t]*#(?:[^\\\r\n]|\\(?:\r\n?|\n|.)?)*")
 _NO_FUNCTION = frozenset((b"struct", b"class", b"union", b"enum", b"using", b"typedef", b"constexpr", b"consteval"))
 
 

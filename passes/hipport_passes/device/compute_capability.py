@@ -66,7 +66,7 @@ _NAMES_ARCHITECTURE = _WORDS.compile(rb"\"(?:[^\"\n]*\b)?(?:sm|(?&compute))_?\""
 # The name of a called function in front of its parenthesis.
 _CALLED = re.compile(rb"([A-Za-z_]\w*)\s*(?:<[^<>;(){}]*>\s*)?\(\Z")
 _DEFINED = re.compile(rb"(?:#[ \t]*define[ \t]+|\b(?:struct|class|enum)\s+|\busing\s+)(\w+)")
-_MACRO = re.compile(rb"#[ \t]*define[ \t]+\w+\(([^()]*)\)((?:[^\\\n]|\\.|\\\r?\n)*)")
+_MACRO = re.compile(rb"#[ \t]*define[ \t]+\w+\(([^()]*)\)((?:[^\\\r\n]|\\(?:\r\n?|\n|.))*)")
 _CHOSEN = re.compile(rb"\bswitch\s*\(\s*\Z")
 _PRINTED = _WORDS.compile(rb"(?i:(?&printf)|\b(?&streams)\b|\b(?&log_words)\w*)")
 # `std::greater_equal<>{}(major, 9)`, `std::cmp_less(major, 9)`

@@ -30,7 +30,7 @@ from hipport.core.tables import load, one_of
 from hipport.engine.pipeline import Pass
 from hipport.program.project import Project
 from hipport.syntax.cpp import Cpp
-from hipport.syntax.python import Python, syntax_tree
+from hipport.syntax.python_script import Python, syntax_tree
 
 TABLE = load(Path(__file__).with_suffix(".toml"))
 

@@ -18,7 +18,7 @@ from hipport.core.tables import Words, one_of
 from hipport.program.project import Component, Project
 from hipport.syntax.cpp import Cpp
 from hipport.syntax.cuda_names import NAMES
-from hipport.syntax.python import Python
+from hipport.syntax.python_script import Python
 from hipport_passes.device.value_flow import CALL, NO_CALL, Place, reached, ways
 
 _NAMES = Words.read(Path(__file__).with_suffix(".toml"), general=NAMES)

@@ -5,7 +5,7 @@
 Several instructions in one statement become a block, with a variable for each register that the text declares. Reads
 of lanes, threads and blocks become plain C++. A CPU's assembly stays, and so does an empty statement that only keeps
 the compiler from moving memory accesses. Code under a condition on `__CUDA_ARCH__` that is false on AMD stays as well;
-`arch_guards` reports it.
+`arch_guards` reports it. If all of a branch can be ported, and `arch_guards` then makes AMD take it, it is rewritten.
 
 A macro may make the text of a statement from its arguments. If no function name can be made there, the statement is
 expanded at the macro's uses.
@@ -39,7 +39,7 @@ from hipport.core.tables import Words, load, one_of
 from hipport.engine.pipeline import Pass
 from hipport.program.own_headers import include, with_included_headers
 from hipport.program.project import Component, Project
-from hipport.syntax.cpp import Cpp
+from hipport.syntax.cpp import Cpp, within
 from hipport.syntax.cuda import Cuda
 from hipport.syntax.cuda_names import NAMES
 from hipport_passes.device.ptx import carry
@@ -48,7 +48,7 @@ from hipport_passes.device.ptx.later_uses import later_uses
 from hipport_passes.device.ptx.operations import TABLE, Untranslated, expanded
 from hipport_passes.device.ptx.pasted_keyword import pasted_keywords
 from hipport_passes.device.ptx.ptx_assembly import Unparsed, opcodes, parse
-from hipport_passes.device.ptx.statements import Statement, Template, Unreadable, statements
+from hipport_passes.device.ptx.statements import Statement, Template, Unreadable, perhaps_taken, statements
 from hipport_passes.device.ptx.translate import PtxPlace, Translation, translate
 from hipport_passes.device.ptx.written_out import TOGETHER, WrittenAsm, WrittenOut, written_out
 from hipport_passes.device.written_out_macros import mark
@@ -130,8 +130,21 @@ class _Known:
 def _findings(source: Cpp, project: Project) -> list[Finding]:
     known = project.component(source).fact(_Known).findings
     if source.path not in known:
-        known[source.path] = _with_headers(source, project, list(_find(source, project)))
+        known[source.path] = _with_headers(source, project, _whole(source, list(_find(source, project))))
     return known[source.path]
+
+
+def _whole(source: Cpp, findings: list[Finding]) -> list[Finding]:
+    """Return the findings without those in branches that AMD does not get, because not all of them can be ported.
+
+    `arch_guards` reports such a branch.
+    """
+    left = tuple(
+        branch
+        for branch in source.fact(perhaps_taken)
+        if any(not each.edits and within(each.span.start, (branch,)) for each in findings)
+    )
+    return [each for each in findings if not within(each.span.start, left)]
 
 
 def _with_headers(source: Cpp, project: Project, findings: list[Finding]) -> list[Finding]:

@@ -23,7 +23,7 @@ from hipport.syntax import preprocessor_values
 from hipport.syntax.cpp import Cpp
 from hipport.syntax.cuda_names import NAMES
 from hipport.syntax.preprocessor import Conditional
-from hipport.syntax.python import Misplaced, Python
+from hipport.syntax.python_script import Misplaced, Python
 from hipport.syntax.vocabulary import IDENTIFIER
 
 _WORDS = Words.read(Path(__file__).with_name("device_words.toml"), general=NAMES)
@@ -240,7 +240,7 @@ def _followed(source: Python) -> Iterator[tuple[tuple[int, int], int]]:
     # Imported late: loading the parser takes longer than porting most trees.
     from hipport_passes.python.runtime.capability_kinds import Elsewhere
     from hipport_passes.python.runtime.capability_reader import Reader
-    from hipport_passes.python.runtime.program import PythonProgram
+    from hipport_passes.python.runtime.python_program import PythonProgram
 
     program = source.fact(PythonProgram)
     reader = Reader(program, Elsewhere({}, {}))

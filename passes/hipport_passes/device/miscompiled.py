@@ -17,7 +17,9 @@ clang 15 (ROCm 5.2) and at -O1:
 
 Other conditions under which a difference does not wrap have the same effect (`n <= 31u`, `n < 32u && more`, the
 difference in a variable, another result than 0); they are left to a person where the kernel has another clamp of the
-number. Clamps by hand (`a < b ? a : b`), with `std::min` and with `max` were compiled correctly.
+number. The program's own functions that return the smaller of two numbers count like `min`: inlined, they are the same
+to the optimizer. Clamps written out in the kernel (`a < b ? a : b`), with `std::min` and with `max` were compiled
+correctly.
 
 Whether a kernel is miscompiled depends on the code that is inlined into it, so each place is at least REVIEW. Macros'
 texts are not read, nor an early `return` in front of the difference in a function without a result.
@@ -45,6 +47,18 @@ if TYPE_CHECKING:
 
 _COMPILER = "clang 21 (ROCm 7) at -O2"
 _MINIMUM = frozenset((b"min", b"umin", b"ullmin"))
+# A function of two parameters of the same kind, with one or two statements; what it returns.
+_OF_TWO = re.compile(
+    rb"\b(?P<name>[A-Za-z_]\w*)\s*\(\s*[\w:\s]+?[\s&]+(?P<a>\w+)\s*,\s*[\w:\s]+?[\s&]+(?P<b>\w+)\s*\)"
+    rb"[\s\w]{0,80}\{\s*(?P<body>(?:return|if)\b[^{}]{1,200}?)\s*\}"
+)
+_BY_CHOICE = re.compile(
+    rb"(?:return|if)\s*\(?\s*(?P<left>\w+)\s*(?P<sign><=?|>=?)\s*(?P<right>\w+)\s*\)?\s*"
+    rb"(?:\?\s*(?P<then>\w+)\s*:\s*(?P<otherwise>\w+)\s*\)?\s*;"
+    rb"|return\s+\(?(?P<first>\w+)\)?\s*;\s*(?:else\s+)?return\s+\(?(?P<second>\w+)\)?\s*;)"
+)
+_BY_ANOTHER = re.compile(rb"return\s+(?:::\s*)?(?P<name>\w+)\s*\(\s*(?P<one>\w+)\s*,\s*(?P<two>\w+)\s*\)\s*;")
+_WORD = re.compile(rb"[A-Za-z_]\w*")
 _SIGN_BIT = re.compile(rb"(?i)0x80(?:00)?u?|128u?|32768u?")
 _WORDS = Words.read(Path(__file__).with_name("device_words.toml"), general=NAMES)
 _MAY_BE = _WORDS.compile(rb"\b(?&minima)|(?i:0x80|\b128|\b32768)|>>\s*(?:7|15)\b")
@@ -78,14 +92,16 @@ _GIVEN = frozenset(("init_declarator", "assignment_expression", "return_statemen
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
     """Yield a finding per difference under its own condition, and per sign that is set by OR."""
-    if not _MAY_BE.search(source.code):
+    own = _own_minima(source, project)
+    if not _MAY_BE.search(source.code) and source.words.isdisjoint(own):
         return
     for function in Kernels.of(project).functions(source):
-        if source.ported(function.body.start_byte) or not _MAY_BE.search(function.text(function.body)):
+        text = function.text(function.body)
+        if source.ported(function.body.start_byte) or not (_MAY_BE.search(text) or own & set(_WORD.findall(text))):
             continue
-        for call in function.calls(_MINIMUM):
+        for call in function.calls(_MINIMUM | own):
             found = [*_clamp(function, call.node)]
-            yield from found or _guarded(function, call.node)
+            yield from found or _guarded(function, call.node, own)
         for node in nodes(function.body, frozenset(("conditional_expression", "if_statement"))):
             found = [*_sign(function, node)]
             yield from found or _sign_otherwise(function, node)
@@ -179,7 +195,7 @@ def _guard(function: Function, call: Node, n: bytes, bound: bytes) -> Node | Non
     return None
 
 
-def _guarded(function: Function, call: Node) -> Iterator[Finding]:
+def _guarded(function: Function, call: Node, own: frozenset[bytes]) -> Iterator[Finding]:
     """Report other forms if the kernel has another clamp of the same number; they have no simple rewrite."""
     given = arguments(call)
     for each in given if len(given) == 2 else ():
@@ -189,7 +205,7 @@ def _guarded(function: Function, call: Node) -> Iterator[Finding]:
             asked = [each for each in function.conditions(call) if each.taken is not None and not each.loop]
             if not any(_implies(function, each.expression, bool(each.taken), n, bound) for each in asked):
                 continue
-            if not _clamped_elsewhere(function, call, n):
+            if not _clamped_elsewhere(function, call, n, own):
                 continue
             said = f"{bound.decode('utf-8', 'replace')} - {n.decode('utf-8', 'replace')}"
             message = (
@@ -234,11 +250,37 @@ def _implies(function: Function, expression: Node, taken: bool, n: bytes, bound:
     return sides[1] == bound or (least is not None and most is not None and int(least[1], 0) <= int(most[1], 0))
 
 
-def _clamped_elsewhere(function: Function, call: Node, n: bytes) -> bool:
+def _clamped_elsewhere(function: Function, call: Node, n: bytes, own: frozenset[bytes]) -> bool:
     return any(
         each.node != call and n in (_plain(function, given) for given in arguments(each.node))
-        for each in function.calls(_MINIMUM)
+        for each in function.calls(_MINIMUM | own)
     )
+
+
+def _own_minima(source: Cpp, project: Project) -> frozenset[bytes]:
+    """Return the program's functions that return the smaller of their two parameters."""
+    found: frozenset[bytes] = frozenset()
+    made = project.union_over(source, _returned)
+    while more := {name for name, by in made if not by or by in _MINIMUM | found} - found:
+        found |= more
+    return found
+
+
+def _returned(source: Cpp) -> frozenset[tuple[bytes, bytes]]:
+    """Return functions that return the smaller of two parameters: their names, and the function that they ask."""
+    found = set()
+    for match in _OF_TWO.finditer(source.code):
+        given, body = {match["a"], match["b"]}, match["body"]
+        asked = _BY_ANOTHER.fullmatch(body)
+        if asked is not None and {asked["one"], asked["two"]} == given:
+            found.add((match["name"], asked["name"]))
+        chosen = _BY_CHOICE.fullmatch(body)
+        if chosen is not None and {chosen["left"], chosen["right"]} == given:
+            sides = (chosen["left"], chosen["right"])
+            results = (chosen["then"] or chosen["first"], chosen["otherwise"] or chosen["second"])
+            if results == (sides if chosen["sign"].startswith(b"<") else sides[::-1]):
+                found.add((match["name"], b""))
+    return frozenset(found)
 
 
 def _below(function: Function, expression: Node, n: bytes, bound: bytes) -> bool | None:

@@ -77,7 +77,8 @@ class NameRow(NamedTuple):
     `tag` is the name after `struct` or `enum` if it differs. `review` is the assumption under which the HIP name means
     the same. `value` replaces the name outside of conditions, because AMD does not define it. `called`: programs use
     the word for variables too, and it means CUDA's function only where it is called. `in_c` has forms like `calls` for
-    programs in C, where HIP's function lacks the default arguments of C++.
+    programs in C, where HIP's function lacks the default arguments of C++. `as_value` is the function of HIP with the
+    parameters of CUDA's, for a pointer to it.
     """
 
     area: str
@@ -92,6 +93,7 @@ class NameRow(NamedTuple):
     value: str = ""
     called: bool = False
     in_c: Mapping[str, str] = MappingProxyType({})
+    as_value: str = ""
 
     @property
     def advice(self) -> str:
@@ -144,6 +146,7 @@ def _row(area: str, value: Mapping[str, Any]) -> NameRow:
         value.get("value", ""),
         value.get("called", False),
         value.get("in_c", {}),
+        value.get("as_value", ""),
     )
 
 
@@ -359,8 +362,11 @@ def _renamed(source: Cpp, project: Project, span: Span, name: bytes, row: NameRo
     form = row.hip or ""
     if row.tag and _TAGGED.search(source.code, max(0, span.start - 40), span.start):
         form = row.tag
+    in_c = bool(row.in_c) and bool(project.union_over(source, _in_c))
+    if row.as_value and not _CALL.match(source.code, span.end) and (in_c or source.directive(span.start) is None):
+        form = row.as_value  # In C++, a call by a macro has HIP's default arguments.
     edits: list[Edit] = []
-    calls = row.in_c if row.in_c and project.union_over(source, _in_c) else row.calls
+    calls = row.in_c if in_c else row.calls
     opening = _CALL.match(source.code, span.end) if calls else None
     if opening is not None and _declared(source, span.start, opening.end() - 1):
         # A function of the program that replaces CUDA's has CUDA's parameters.

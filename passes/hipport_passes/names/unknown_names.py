@@ -29,7 +29,7 @@ from hipport_passes.names.headers import header_tables
 
 _CALLED = re.compile(rb"\s*(?:<[^;{}()]*>\s*)?\(")
 # A macro's pasted part, a backslash that splits it, a namespace.
-_PART = re.compile(rb"[ \t]*##|\\\r?\n\w|\s*::")
+_PART = re.compile(rb"[ \t]*##|\\(?:\r\n?|\n)\w|\s*::")
 _INNER_WORD = re.compile(rb"(?<=[a-z])[A-Z]|(?<=[A-Za-z])_")
 _CAPITALS = re.compile(rb"[A-Z_0-9]+")
 _BODY = re.compile(rb"\s*(?:[{;:]|final\b)")
@@ -56,7 +56,7 @@ _CONDITION = re.compile(rb"#[ \t]*(?:if|ifdef|ifndef|elif|undef|error|include|pr
 class _Family(NamedTuple):
     """The form of a library's names.
 
-    `headers` are the prefixes of its headers' names if ROCm lacks the library: `headers` reports them. `alike`:
+    `headers` are the prefixes of its headers' names if ROCm lacks the library: `headers` reports them. `shared`:
     compilers for other accelerators have such names, too.
     """
 
@@ -65,7 +65,7 @@ class _Family(NamedTuple):
     used: str
     headers: tuple[str, ...] = ()
     instead: str = ""
-    alike: bool = False
+    shared: bool = False
 
 
 @cache
@@ -78,7 +78,7 @@ def _families() -> tuple[_Family, ...]:
             row["used"],
             tuple(row.get("headers", "").split()),
             row.get("instead", ""),
-            row.get("alike", False),
+            row.get("shared", False),
         )
         for row in rows
     )
@@ -114,7 +114,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
     first = project.component(source).fact(_first)
     told: set[bytes] = set()
     for span, name, of in used:
-        if of.alike and not project.component(source).fact(_has_cuda):
+        if of.shared and not project.component(source).fact(_has_cuda):
             continue
         if name not in declared and name not in told and first[name] == source.path:
             told.add(name)

@@ -11,7 +11,7 @@ from hipport.core.source import Source
 from hipport.program.project import Project
 from hipport.syntax.notebook import Notebook
 from hipport.syntax.packaging import CondaEnvironment, Requirements, SetupCfg
-from hipport.syntax.python import Python
+from hipport.syntax.python_script import Python
 from hipport.syntax.shell import Command, Dockerfile, Markdown, Shell
 from hipport.syntax.toml import Toml
 from hipport.toolchain.install_plan import PackageMention
@@ -121,7 +121,7 @@ def of_setup(source: Python) -> Iterator[tuple[int, str]]:
     """Yield the requirements that a setup.py installs with its package, with their places."""
     if b"_require" not in source.text or source.module is None:
         return
-    from hipport.syntax.python import Misplaced
+    from hipport.syntax.python_script import Misplaced
     from hipport_passes.packages.python_lists import required
 
     try:

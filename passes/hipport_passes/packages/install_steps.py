@@ -17,7 +17,7 @@ from hipport.program.extensions import extensions
 from hipport.program.project import Project
 from hipport.syntax.build_names import NAMES
 from hipport.syntax.packaging import CondaEnvironment, Requirements, SetupCfg
-from hipport.syntax.python import Python
+from hipport.syntax.python_script import Python
 from hipport.syntax.shell import Shell
 from hipport.syntax.toml import Toml
 from hipport.toolchain.install_plan import PackageMention, Step, in_work, quoted

@@ -12,7 +12,7 @@ from hipport.core.tables import Words, one_of
 from hipport.program.project import Project
 from hipport.syntax.build_names import NAMES
 from hipport.syntax.packaging import SetupCfg
-from hipport.syntax.python import Python
+from hipport.syntax.python_script import Python
 from hipport.syntax.toml import Toml
 
 _WORDS = Words.read(Path(__file__).with_name("package_words.toml"), general=NAMES)

@@ -12,7 +12,7 @@ from hipport.core.edits import Edit, Span
 from hipport.core.finding import Certainty, Finding
 from hipport.syntax.build_names import NAMES
 from hipport.syntax.holes import HOLE
-from hipport.syntax.python import Misplaced, Python
+from hipport.syntax.python_script import Misplaced, Python
 from hipport_passes.build_files.build_scripts.script import Script
 from hipport_passes.packages.asking import Asking, finding, note, part, says_cuda_index
 from hipport_passes.packages.judge import Verdict

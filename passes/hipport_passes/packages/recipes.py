@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from fnmatch import fnmatchcase, translate
 from functools import cache, cached_property
@@ -97,6 +97,18 @@ RowT = TypeVar("RowT", Index, Image)
 _Patterns: TypeAlias = dict[str, tuple[dict[str, Family], list[tuple[str, Family]]]]
 
 
+class FamilyNames:
+    """The names of families. Finding their patterns takes a while, and is done once for all trees."""
+
+    def __init__(self, families: Sequence[Family]) -> None:
+        self._families = families
+
+    @cached_property
+    def patterns(self) -> _Patterns:
+        """Families by their full names, and by patterns, for each kind of name."""
+        return _patterns(self._families)
+
+
 @dataclass(frozen=True)
 class Recipes:
     """All rows, and the look-up of packages in them."""
@@ -104,6 +116,7 @@ class Recipes:
     families: tuple[Family, ...]
     indexes: tuple[Index, ...]
     images: tuple[Image, ...]
+    names: FamilyNames = field(repr=False, compare=False)
     #: The names of the tree's own distributions, and its repositories: those are being ported.
     own: frozenset[str] = frozenset()
     own_repositories: frozenset[str] = frozenset()
@@ -145,21 +158,14 @@ class Recipes:
     def _found(self, name: str, where: str) -> Family | None:
         if where != "repositories" and normalised(name) in self.own:
             return None
-        named, patterns = self._patterns[where]
+        named, patterns = self.names.patterns[where]
         # A full name takes precedence over a pattern with `*`.
         found = named.get(name)
         return found or next((family for pattern, family in patterns if fnmatchcase(name, pattern)), None)
 
-    @cached_property
-    def _patterns(self) -> _Patterns:
-        return _patterns(self.families)
-
     def with_own(self, names: frozenset[str], repositories: frozenset[str]) -> Recipes:
         """Return the same recipes for a tree with these distributions and repositories of its own."""
-        result = replace(self, own=names, own_repositories=repositories)
-        # They take a while to make, and are the same for every tree.
-        vars(result)["_patterns"] = self._patterns
-        return result
+        return replace(self, own=names, own_repositories=repositories)
 
     def index(self, rocm: tuple[int, int]) -> Index:
         """Return PyTorch's wheels for a release: of the newest release that is not newer, or the oldest."""
@@ -253,10 +259,12 @@ def merged(user: Mapping[str, Any]) -> Recipes:
                 raise BadRules(f"requirements.{kind}: a row has no `{key}`")
             named[row[key]] = {**named.get(row[key], {}), **row}
         rows[kind] = named
+    families = tuple(_row(Family, row, f"family {name!r}") for name, row in rows["family"].items())
     return Recipes(
-        tuple(_row(Family, row, f"family {name!r}") for name, row in rows["family"].items()),
+        families,
         tuple(_row(Index, row, f"index {name!r}") for name, row in rows["index"].items()),
         tuple(_row(Image, row, f"image {name!r}") for name, row in rows["image"].items()),
+        FamilyNames(families),
     )
 
 

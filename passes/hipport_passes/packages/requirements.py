@@ -28,7 +28,7 @@ from hipport.engine.pipeline import Pass
 from hipport.program.project import Project
 from hipport.syntax.notebook import Notebook
 from hipport.syntax.packaging import CondaEnvironment, Requirements, SetupCfg, ToxIni
-from hipport.syntax.python import Python
+from hipport.syntax.python_script import Python
 from hipport.syntax.shell import Definition, Dockerfile, Markdown, Shell
 from hipport.syntax.toml import Toml
 from hipport_passes.packages.recipes import for_rocm

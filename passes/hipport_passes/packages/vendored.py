@@ -24,7 +24,7 @@ from hipport.core.tables import Words, load
 from hipport.engine.pipeline import Pass
 from hipport.program.project import Project
 from hipport.syntax.cpp import Cpp
-from hipport.syntax.python import Python
+from hipport.syntax.python_script import Python
 from hipport_passes.build_files.build_scripts import hipify_lines
 
 _WORDS = Words.read(Path(__file__).with_suffix(".toml"))

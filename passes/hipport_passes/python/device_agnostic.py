@@ -28,7 +28,7 @@ from hipport.engine.pipeline import Pass
 from hipport.program.dividing import near
 from hipport.program.project import Project
 from hipport.syntax.build_names import NAMES
-from hipport.syntax.python import Misplaced, Python
+from hipport.syntax.python_script import Misplaced, Python
 from hipport_passes.python.devices.chooser import CALLED, Chooser
 from hipport_passes.python.devices.decisions import Decisions
 from hipport_passes.python.devices.files import forks, has_own_cuda, hides, imports_torch
@@ -213,7 +213,7 @@ class _File:
         block = self.script.parent[line]
         alone = isinstance(block, cst.IndentedBlock) and len(block.body) == 1
         lead = b"pass" + self.source.newline + indent if alone else b""
-        begun = [0, *(match.end() for match in re.finditer(rb"\n[ \t]*", text[span.start : span.end]))]
+        begun = [0, *(match.end() for match in re.finditer(rb"(?:\r\n?|\n)[ \t]*", text[span.start : span.end]))]
         edits = tuple(Edit(Span(span.start + at, span.start + at), (b"# " if at else lead + b"# ")) for at in begun)
         message = "stops the program where there is no GPU; assumes that later code runs on a CPU"
         return _Change(span, "insists", message, edits, Certainty.REVIEW)

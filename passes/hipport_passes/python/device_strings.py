@@ -23,7 +23,7 @@ from hipport.engine.pipeline import Pass
 from hipport.program.dividing import near
 from hipport.program.project import Project
 from hipport.syntax.build_names import NAMES
-from hipport.syntax.python import Misplaced, Python
+from hipport.syntax.python_script import Misplaced, Python
 
 if TYPE_CHECKING:
     import libcst as cst

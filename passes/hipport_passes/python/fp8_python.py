@@ -20,13 +20,13 @@ from hipport.core.tables import Words, one_of
 from hipport.engine.pipeline import Pass
 from hipport.program.project import Project
 from hipport.syntax.build_names import NAMES
-from hipport.syntax.python import Misplaced, Python
+from hipport.syntax.python_script import Misplaced, Python
 from hipport_passes.device.fp8_formats import ABOUT, CHOOSES, GREATEST, TABLE, Formats, formats, replaced
 
 if TYPE_CHECKING:
     import libcst as cst
 
-    from hipport_passes.python.runtime.program import PythonProgram
+    from hipport_passes.python.runtime.python_program import PythonProgram
 
 _WORDS = Words(TABLE["words"], NAMES)
 _NAMES = re.compile(rf"\b{one_of(_WORDS['python_types'])}\b".encode())
@@ -50,7 +50,7 @@ def find(source: Python, project: Project) -> Iterator[Finding]:
     has = formats(project.target.archs)
     if has.shared == "ocp" or CHOOSES.search(text) or source.module is None:
         return
-    from hipport_passes.python.runtime.program import PythonProgram
+    from hipport_passes.python.runtime.python_program import PythonProgram
 
     program = source.fact(PythonProgram)
     try:

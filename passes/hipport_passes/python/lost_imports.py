@@ -16,7 +16,7 @@ from hipport.core.edits import Edit, Span
 from hipport.core.finding import Certainty, Finding
 from hipport.engine.pipeline import Pass
 from hipport.program.project import Project
-from hipport.syntax.python import Python, syntax_tree
+from hipport.syntax.python_script import Python, syntax_tree
 
 _BUILD = "torch.utils.cpp_extension"
 # Names that hipport writes, with their modules; the second string is a name beside which they are imported.

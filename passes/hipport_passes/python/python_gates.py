@@ -24,7 +24,7 @@ from hipport.program.dividing import near
 from hipport.program.project import Project
 from hipport.syntax.build_names import NAMES
 from hipport.syntax.cpp import Cpp
-from hipport.syntax.python import Misplaced, Python
+from hipport.syntax.python_script import Misplaced, Python
 from hipport_passes.build_files import nvidia_tools
 from hipport_passes.device.lost_code import of_project
 
@@ -151,7 +151,7 @@ def find(source: Python, project: Project) -> Iterator[Finding]:
         versions,
         warp_sizes,
     )
-    from hipport_passes.python.runtime.program import PythonProgram
+    from hipport_passes.python.runtime.python_program import PythonProgram
 
     program = source.fact(PythonProgram)
     known = {name: said for name, said in _TABLE["modules"].items() if name.partition(".")[0] in modules}
@@ -200,7 +200,7 @@ def _capability_functions(project: Project) -> dict[tuple[str, str], str]:
         if _QUESTIONS["capabilities"].search(source.text) and source.module is not None:
             from hipport_passes.python.runtime import capability
             from hipport_passes.python.runtime.elsewhere import module
-            from hipport_passes.python.runtime.program import PythonProgram
+            from hipport_passes.python.runtime.python_program import PythonProgram
 
             try:
                 of_file = capability.functions(source.fact(PythonProgram))

@@ -908,6 +908,8 @@ class AbstractCalls(MemoryAccess):
 
     def _cast(self, each: Instruction) -> Value:
         value, type_name = self._operand(each), each.type
+        if each.name == "constant":
+            return _constant(value)
         if "*" in type_name:
             if each.name != "declared":
                 value = self._reinterpreted(value, type_name)
@@ -959,6 +961,12 @@ class AbstractCalls(MemoryAccess):
 
     def _return_address(self, each: Instruction) -> None:
         self.frame.result_address.append(self._operand(each))
+
+
+def _constant(value: Value) -> Value:
+    """The value of a constant expression: the same for all threads, whatever it is computed from."""
+    fields = tuple((name, _constant(part)) for name, part in value.fields)
+    return value._replace(level=GRID, affine=None, fields=fields, why=None)
 
 
 def _listed(value: Value) -> tuple[list[Value], list[Value | None]]:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 from hipport.analysis import build_defaults
 from hipport.analysis.divergence import Side, sides_of
-from hipport.analysis.exclusive_conditions import WORD, conditions_of, squeezed, with_arguments
+from hipport.analysis.exclusive_conditions import MORE, WORD, conditions_of, squeezed, with_arguments
 from hipport.analysis.functions import Function, arguments, called_name, nodes
 from hipport.analysis.implicit_calls import makes_object, operator_uses
 from hipport.analysis.indirect_calls import CALLED, Indirect, indirect_calls, pointed, targets, virtual, virtual_calls
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 _LOOP = re.compile(rb"\b(?:for|while|do)\b")
 CHOICE = re.compile(rb"\belse\b|\?")
 _SKIPS = re.compile(rb"\b(?:if|for|while|switch)\s*\(|&&|\|\||\?")
+_LEAVES = re.compile(rb"\b(?:return|continue|break|goto)\b")
 _ALL_LANES = 0xFFFFFFFF
 _CALL = re.compile(rb"\s*(?:<[^;{}]*>\s*)?\(")
 _LAMBDA = re.compile(rb"\b([A-Za-z_]\w*)\s*=\s*\[")
@@ -43,8 +44,6 @@ _MEMBER = re.compile(rb"(?:\b(\w+)\s*\)?\s*(?:\.|->)|::)\s*\Z")
 _LAMBDAS = frozenset(("lambda_expression",))
 # The limit of conditions for a chain of calls; those of the functions called last take precedence.
 _MOST_CONDITIONS = 16
-#: Stands for conditions beyond the limit: any other condition may exclude one of them.
-MORE = b"\0"
 # A collective is followed through this many functions up to their callers; each function would pass on everything that
 # the functions below it reach. In programs that people write, calls are ten or twenty deep.
 _FARTHEST = 32
@@ -227,11 +226,11 @@ class CollectiveSummaries:
         #: Collectives in lambdas that are passed to functions, by the number of the lambda's parameters.
         self.handed: dict[int, list[ReachedCollective]] = {}
         for function in functions:
-            for count, start, name in self._find_handed(function):
+            for count, start, name, skipped in self._find_handed(function):
                 node = function.body.descendant_for_byte_range(start, start + len(name))
                 given = _arguments_of(node) if node is not None else ()
                 lanes = self._by_pointer(
-                    ReachedCollective(CallPlace(function.source.path, start), name, LaneNaming(), False, WARP)
+                    ReachedCollective(CallPlace(function.source.path, start), name, LaneNaming(), skipped, WARP)
                 )
                 mask = collectives.naming(name, given)
                 named = self._named(function, mask) if mask is not None else LaneNaming()
@@ -289,7 +288,9 @@ class CollectiveSummaries:
         )
         if function.tangled:
             self.too_far(each for mention in found for each in mention.reached)
-        elif found and self.kernels.unclear(function) and (len(found) > 1 or function.mentions(_LOOP)):
+        elif found and (
+            function.enters_inside or (self.kernels.unclear(function) and (len(found) > 1 or function.mentions(_LOOP)))
+        ):
             self.too_far((each for mention in found for each in mention.reached), "unclear")
         return found
 
@@ -314,7 +315,7 @@ class CollectiveSummaries:
         given = frozenset(unit.parameters)
         seen: dict[int, tuple[ReachedCollective, ...]] = {}
         for mention in mentions:
-            skipped = any(not side.often and not side.left for side in mention.sides)
+            skipped = any(not side.ends(unit) for side in mention.sides)
             # Conditions on the function's own variables mean nothing to a caller.
             conditions = frozenset(
                 side.condition
@@ -416,14 +417,20 @@ class CollectiveSummaries:
             else:
                 reached = self._by_call(unit, name, node, given)
             if reached:
+                sides = self._sides(unit, node, max(each.size for each in reached))
                 for variable, (opening, closing) in lambdas.items():
                     if opening <= start < closing:
+                        skipped = any(opening <= side.statement[0] < closing for side in sides)
                         inside.setdefault(variable, {}).update(
-                            (each.place, each._replace(lanes=_from_outside(each.lanes, opening, closing)))
+                            (
+                                each.place,
+                                each._replace(
+                                    lanes=_from_outside(each.lanes, opening, closing), skipped=each.skipped or skipped
+                                ),
+                            )
                             for each in reached
                         )
-                most = max(each.size for each in reached)
-                yield Mention(node, self._sides(unit, node, most), reached)
+                yield Mention(node, sides, reached)
 
     def _by_call(
         self, unit: Function, name: bytes, node: Node, given: tuple[Node, ...]
@@ -516,7 +523,8 @@ class CollectiveSummaries:
             if self.collectives.names.fullmatch(name) and self.collectives.group is None:
                 given = _arguments_of(node)
                 lanes = _from_outside(self._named(unit, self.collectives.naming(name, given)), start, end)
-                found.append(ReachedCollective(CallPlace(unit.source.path, at), name, lanes, False, WARP))
+                skipped = any(start <= side.statement[0] < end for side in self._sides(unit, node, WARP))
+                found.append(ReachedCollective(CallPlace(unit.source.path, at), name, lanes, skipped, WARP))
             else:
                 found += [
                     self._by_pointer(each) for of in self.transitive_callers.get(name, ()) for each in self.summary(of)
@@ -562,8 +570,11 @@ class CollectiveSummaries:
             self._taken[key] = () if unit.tangled else tuple(sides_of(self.kernels, unit, node, size, self.shown))
         return self._taken[key]
 
-    def _find_handed(self, unit: Function) -> Iterator[tuple[int, int, bytes]]:
-        """Yield the collectives in lambdas that `unit` passes to a function: parameters of the lambda, place, name."""
+    def _find_handed(self, unit: Function) -> Iterator[tuple[int, int, bytes, bool]]:
+        """Yield the collectives in lambdas that `unit` passes to a function.
+
+        The parameters of the lambda, the place, the name, and whether some lanes that call the lambda may not reach it.
+        """
         words = [(start, name) for start, name in self._words_of(unit) if self.collectives.names.fullmatch(name)]
         if not words or b"[" not in unit.source.code[slice(*extent(unit))]:
             return
@@ -581,7 +592,11 @@ class CollectiveSummaries:
             declarator = node.child_by_field_name("declarator")
             given = declarator.child_by_field_name("parameters") if declarator is not None else None
             count = len(given.named_children) if given is not None else 0
-            yield from ((count, start, collective) for start, collective in inside)
+            for start, collective in inside:
+                at = unit.body.descendant_for_byte_range(start, start + len(collective))
+                sides = self._sides(unit, at, WARP) if at is not None else ()
+                skipped = any(node.start_byte <= side.statement[0] < node.end_byte for side in sides)
+                yield count, start, collective, skipped
 
     def _from_pointer(self, function: Function) -> dict[CallPlace, ReachedCollective]:
         """What functions reach that are called by pointer, as an object or as an operator, by place."""
@@ -620,9 +635,11 @@ class CollectiveSummaries:
                 parameter = macro.parameters.index(words[0]) if words and words[0] in macro.parameters else -1
                 inside = any(self.collectives.lanes.fullmatch(word) for word in words)
                 under = frozenset(conditions_of(macro, start))
+                # Lanes may leave a loop that is around the macro's use.
+                skipped = _LEAVES.search(code, macro.start, start) is not None
                 yield (
                     ReachedCollective(
-                        CallPlace(macro.source.path, start), name, LaneNaming(inside, parameter), False, WARP, under
+                        CallPlace(macro.source.path, start), name, LaneNaming(inside, parameter), skipped, WARP, under
                     ),
                 )
             else:

@@ -32,7 +32,7 @@ _IF = re.compile(rb"\s*if\s*(?:constexpr\s*)?\([^{};]*\)(?:\s*(?:else\b)?\s*\{?\
 _ARRAY = re.compile(
     rb"c(?<!\wc)onst(?:expr)?\b[\w\s:]*?\b(?P<name>\w+)\s*\[[^\[\]]*\]\s*=?\s*\{(?P<value>[^{};]*)\}\s*;"
 )
-_DIRECTIVE = re.compile(rb"(?m)^[ \t]*#[^\n]*$")
+_DIRECTIVE = re.compile(rb"(?:\A|(?<=[\r\n]))[ \t]*#[^\r\n]*")
 _LONGEST = 400
 _DEFINED = re.compile(rb"\(\s*(?:void\s*)?\)\s*(?:(?:const|noexcept|override|final)\s*)*\{")
 _CONSTEXPR, _NUMBERS = re.compile(rb"\bconst(?:expr|eval)\b"), re.compile(rb"[\d\s+*/%()<>xXuUlL-]+")

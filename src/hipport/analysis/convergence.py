@@ -25,14 +25,14 @@ macros. A value of which nothing is known, such as a parameter of a function wit
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import chain, combinations, product
 from typing import TYPE_CHECKING
 
 from hipport.analysis.collective_summary import (
     CHOICE,
-    MORE,
     CallPlace,
     Cause,
     Collectives,
@@ -43,16 +43,21 @@ from hipport.analysis.collective_summary import (
     ReachedCollective,
 )
 from hipport.analysis.divergence import Side, loops_around, may_change, relation, side_of
-from hipport.analysis.exclusive_conditions import WORD, compared, exclude
+from hipport.analysis.exclusive_conditions import MORE, WORD, compared, exclude
 from hipport.analysis.functions import Function, function_at
 from hipport.analysis.kernels import Kernels
+from hipport.analysis.macro_exits import exits_by_macros
 from hipport.analysis.transitive_callers import Text
+from hipport.analysis.trip_counts import equal_trip_counts
 from hipport.program.project import Component, Project
 from hipport.syntax.cpp import Cpp
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
+# In a macro: a loop, and what may end an iteration early or skip a part of it.
+_LOOPS = re.compile(rb"\bfor\b|\bwhile\s*\(\s*(?!(?:0|false)\s*\))")
+_TURNS = re.compile(rb"\b(?:if|switch|continue|break|goto|return)\b|&&|\|\||\?")
 # Further calls of one place under one condition are not compared.
 _MOST_CALLS = 4
 # Beyond this number of sides, or of conditions on one operand, not all pairs are compared.
@@ -90,11 +95,15 @@ class _Search:
     def __init__(self, summaries: CollectiveSummaries) -> None:
         self.summaries = summaries
         self.found = summaries.found
+        #: Calls in functions that call themselves.
+        self._again: list[tuple[Function, Mention]] = []
         for unit in summaries.units:
             if isinstance(unit, Function):
                 self._check(unit)
             else:
                 self._check_macro(unit)
+        for function, mention in self._again:
+            self._check_loops(function, mention, [function.body], [function.body])
 
     def _check(self, function: Function) -> None:
         by_sides: dict[tuple[Side, ...], list[Mention]] = {}
@@ -163,7 +172,16 @@ class _Search:
             self.found.setdefault(b.place, Meeting("apart", a.place, cause=next(at)))
 
     def _check_macro(self, macro: Text) -> None:
-        """A macro has no tree: if it has a choice, its calls are assumed to be in different branches."""
+        """A macro has no tree: if it has a choice, its calls are assumed to be in different branches.
+
+        If it has a loop and a condition, lanes are assumed to come in different iterations.
+        """
+        if _LOOPS.search(macro.source.code, macro.start, macro.end) and _TURNS.search(
+            macro.source.code, macro.start, macro.end
+        ):
+            for each in self.summaries.of_text(macro):
+                if not each.lanes.inside:
+                    self.found.setdefault(each.place, Meeting("turn", each.place))
         if not CHOICE.search(macro.source.code, macro.start, macro.end):
             return
         calls: dict[bytes, dict[CallPlace, None]] = {}
@@ -198,15 +216,23 @@ class _Search:
     def _check_iterations(self, function: Function, mention: Mention) -> None:
         if function.tangled:
             return  # all of its calls are recorded
-        for loop in loops_around(function, mention.node, self.summaries.kernels):
+        loops = [*loops_around(function, mention.node, self.summaries.kernels)]
+        self._check_loops(function, mention, loops, [each for each in loops if each.type == "lambda_expression"])
+        if self.summaries.kernels.calls_itself(function):
+            # Other reasons take precedence.
+            self._again.append((function, mention))
+
+    def _check_loops(self, function: Function, mention: Mention, loops: Sequence[Node], again: Sequence[Node]) -> None:
+        """Record calls that lanes make in different iterations; `again`: lambdas and functions that call themselves."""
+        for loop in loops:
             inside = side_of(loop, True, b"", loop.start_byte, loop.end_byte, True, False)
             skips = [
                 side
                 for side in mention.sides
-                if not side.often
-                and not side.left
+                if side.skips(loop)
                 and loop.start_byte < side.statement[0] < loop.end_byte
-                and may_change(function, side, loop, self.summaries.kernels)
+                and (loop in again or may_change(function, side, loop, self.summaries.kernels))
+                and not (side.often and self._in_step(function, side, mention))
             ]
             if self.summaries.collectives.group is not None and self._left_early(function, mention, loop):
                 skips.append(inside)
@@ -215,13 +241,27 @@ class _Search:
                     span = skips[0].statement if skips else (mention.node.start_byte, mention.node.end_byte)
                     self.found.setdefault(each.place, Meeting("iteration", each.place, cause=Cause(function, *span)))
 
+    def _in_step(self, function: Function, side: Side, mention: Mention) -> bool:
+        """Whether lanes stay in a loop for the same number of iterations, although they differ on its condition."""
+        loop = next((each for each in function.around(mention.node) if each.start_byte == side.statement[0]), None)
+        size = max(each.size for each in mention.reached)
+        return loop is not None and equal_trip_counts(self.summaries.kernels, function, loop, size)
+
     def _left_early(self, function: Function, mention: Mention, loop: Node) -> bool:
         """Whether some lanes may leave the loop before others, which then call without them."""
         if any(side.often and side.statement == (loop.start_byte, loop.end_byte) for side in mention.sides):
             return True
         size = max(each.size for each in mention.reached)
+        kernels, shown = self.summaries.kernels, self.summaries.shown
+        if any(
+            each.kind == "break_statement"
+            and loop.start_byte <= each.node.start_byte < loop.end_byte
+            and each.differs(kernels, function, size, shown=shown)
+            for each in exits_by_macros(kernels, function, mention.node)
+        ):
+            return True
         return any(
-            self.summaries.kernels.may_differ(function, condition.expression, size, shown=self.summaries.shown)
+            kernels.may_differ(function, condition.expression, size, shown=shown)
             for leaving in function.exits_before(mention.node)
             if leaving.type == "break_statement" and loop.start_byte <= leaving.start_byte < loop.end_byte
             for condition in function.conditions(leaving, loop)

@@ -125,6 +125,10 @@ class DeviceFiles(Protocol):
         """Return the macros of the files that `source` is connected to."""
         ...
 
+    def may_be_macro(self, source: Cpp, name: bytes) -> bool:
+        """Whether a name may be that of a macro which is not seen, and which may leave a function."""
+        ...
+
     def expanded(self, source: Cpp, name: bytes, given: Sequence[bytes] | None) -> list[bytes]:
         """Return the possible expansions of a macro."""
         ...
@@ -460,6 +464,10 @@ class _Program:
             )
         return self._variables[name]
 
+    def may_leave(self, name: str) -> bool:
+        """Whether a name may be that of a macro which no file defines, and which may leave a function."""
+        return self._kernels.may_be_macro(self._source, name.encode("latin1"))
+
     def _named(self, name: str) -> Sequence[Function]:
         if not name.startswith(("operator", "~")):
             return self._kernels.definitions(self._source, name.encode("latin1"))
@@ -637,6 +645,7 @@ class _Program:
             fields_of=self._field_names,
             is_class=lambda name: bool(self._class(name)),
             is_function=lambda name: bool(self._named(name)),
+            may_leave=self.may_leave,
             is_member=self.is_member,
             is_base=lambda name, base: any(
                 each in (name, *self._bases(name)) for each in (base, self._aliases.get(base, base))

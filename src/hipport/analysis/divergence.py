@@ -7,15 +7,20 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
+from hipport.analysis.built_ins import varies
 from hipport.analysis.exclusive_conditions import WORD, exclude, squeezed, with_arguments
-from hipport.analysis.functions import LOOPS, Function, Variable, arguments, comes_by_label, contains
+from hipport.analysis.functions import LOOPS, Function, Variable, arguments, comes_by_label, contains, nodes
 from hipport.analysis.kernels import Kernels
+from hipport.analysis.macro_exits import conditions_around, exits_by_macros
 from hipport.analysis.macros import Macro, choices, loop_counters
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
 _IF = re.compile(rb"\bif\b")
+# In a macro's condition: a load, a call, an assignment, or a condition that is not known.
+_CHANGES = re.compile(rb"[\[*({\0]|->|\+\+|--|(?<![=!<>])=(?!=)")
+_CALLS = frozenset(("call_expression",))
 _PARTS = frozenset(("if_statement", "conditional_expression", "switch_statement"))
 
 
@@ -23,7 +28,8 @@ class Side(NamedTuple):
     """A side of a statement at which lanes diverge: from `start` to `end`.
 
     `way`: which side. `often`: the statement decides how often, not whether. `left`: lanes that took the other side
-    have left the loop or the function. `meaning`: the condition, with variables replaced by their only definition.
+    have left the loop, the lambda or the function, which begins at `leaves`. `meaning`: the condition, with variables
+    replaced by their only definition.
     """
 
     statement: tuple[int, int]
@@ -34,6 +40,17 @@ class Side(NamedTuple):
     often: bool
     left: bool
     meaning: bytes = b""
+    leaves: int = -1
+
+    def ends(self, function: Function) -> bool:
+        """Whether lanes that took the other side have ended."""
+        return function.kernel and self.left and self.leaves == function.body.start_byte
+
+    def skips(self, loop: Node) -> bool:
+        """Whether lanes that took the other side are still in the loop, and may come in another iteration."""
+        if self.often:
+            return self.statement[0] > loop.start_byte
+        return not self.left or self.leaves > loop.start_byte
 
 
 def sides_of(kernels: Kernels, function: Function, node: Node, size: int, shown: bool) -> Iterator[Side]:
@@ -58,6 +75,7 @@ def sides_of(kernels: Kernels, function: Function, node: Node, size: int, shown:
         yield side._replace(meaning=meaning(function, text, statement))
     yield from _in_macros(kernels, function, node, size, shown)
     yield from _under_macros(kernels, function, node, size, shown)
+    yield from _left_by_macros(kernels, function, node, size, shown)
     for leaving in function.exits_before(node):
         if leaving.start_byte > node.start_byte:
             continue
@@ -74,7 +92,8 @@ def sides_of(kernels: Kernels, function: Function, node: Node, size: int, shown:
                 left = leaving.type not in ("continue_statement", "goto_statement")
                 end = block.end_byte if block is not None else statement.end_byte
                 way = None if condition.taken is None else condition.taken == comes
-                yield side_of(statement, way, text if way else b"!" + text, statement.end_byte, end, False, left)
+                side = side_of(statement, way, text if way else b"!" + text, statement.end_byte, end, False, left)
+                yield side._replace(leaves=function.left_by(leaving, leaving.type).start_byte)
 
 
 def _in_macros(kernels: Kernels, function: Function, node: Node, size: int, shown: bool) -> Iterator[Side]:
@@ -116,6 +135,28 @@ def _under_macros(kernels: Kernels, function: Function, node: Node, size: int, s
             yield side_of(outer, True, squeezed(text), outer.start_byte, outer.end_byte, False, False)
 
 
+def _left_by_macros(kernels: Kernels, function: Function, node: Node, size: int, shown: bool) -> Iterator[Side]:
+    """Yield the sides of lanes that a macro before `node` does not let leave: `RETURN_IF(x)`."""
+    for leaving in exits_by_macros(kernels, function, node):
+        if leaving.node.start_byte > node.start_byte:
+            continue
+        texts = [leaving.text] if leaving.differs(kernels, function, size, shown=shown) else []
+        outermost = leaving.node
+        for condition in conditions_around(function, leaving, node):
+            outermost = condition.statement
+            if kernels.may_differ(function, condition.expression, size, shown=shown):
+                text = squeezed(function.text(condition.expression))
+                texts.append(text if condition.taken is False else b"!" + text)
+        block = outermost.parent
+        while block is not None and block.type != "compound_statement":
+            block = block.parent
+        end = block.end_byte if block is not None else outermost.end_byte
+        for text in texts:
+            left = leaving.kind != "continue_statement"
+            side = side_of(leaving.node, True, text, outermost.end_byte, end, False, left)
+            yield side._replace(leaves=function.left_by(leaving.node, leaving.kind).start_byte)
+
+
 def _chosen(macros: Iterable[Macro], position: int, given: tuple[bytes, ...]) -> Iterator[tuple[bool, bytes]]:
     """Yield each condition of a macro, and its side, that contains every use of an argument."""
     for macro in macros:
@@ -139,8 +180,8 @@ def relation(function: Function, one: tuple[Side, ...], two: tuple[Side, ...]) -
             return "branch", side, other
     # Lanes that have left a kernel make no other calls.
     shared = frozenset(one).intersection(two)
-    own = [side for side in one if side not in shared and not (side.left and function.kernel)]
-    others = [side for side in two if side not in shared and not (side.left and function.kernel)]
+    own = [side for side in one if side not in shared and not side.ends(function)]
+    others = [side for side in two if side not in shared and not side.ends(function)]
     for side in own:
         for other in others:
             if exclude(side.condition, other.condition) or (
@@ -175,7 +216,22 @@ def may_change(function: Function, side: Side, loop: Node, kernels: Kernels) -> 
     expression = statement.child_by_field_name("condition") if statement is not None else None
     if expression is None and statement is not None:
         expression = statement.child_by_field_name("left")
-    return expression is None or changes(function, expression, loop, kernels)
+    if expression is None:
+        return text_changes(function, side.condition, loop, kernels)
+    return changes(function, expression, loop, kernels)
+
+
+def text_changes(function: Function, text: bytes, loop: Node, kernels: Kernels) -> bool:
+    """Whether a condition of a macro that is used in the loop may have another value in another iteration."""
+    if not text or _CHANGES.search(text):
+        return True
+    for word in WORD.findall(text):
+        variable = function.locals.named(word, loop.end_byte - 1)
+        if variable is not None and _assigned_in(function, variable, loop):
+            return True
+        if variable is None and not varies(word) and kernels.named_constant(function.source, word) is None:
+            return True  # such as a variable that is declared in the loop, or another macro
+    return False
 
 
 def changes(function: Function, expression: Node, loop: Node, kernels: Kernels) -> bool:
@@ -230,8 +286,14 @@ def side_of(statement: Node, way: object, condition: bytes, start: int, end: int
 
 
 def loops_around(function: Function, node: Node, kernels: Kernels) -> Iterator[Node]:
-    """Yield the loops around a place, the innermost first, including those that macros begin, or may begin."""
+    """Yield the loops around a place, the innermost first, including those that macros begin, or may begin.
+
+    Of a loop by `goto`, the block around it; and a lambda that calls itself.
+    """
+    yield from _by_labels(function, node)
     for outer in function.around(node)[:-1]:
+        if outer.type == "lambda_expression" and calls_itself(function, outer):
+            yield outer
         if outer.type == "function_definition":
             # `LOOP(i, n) { … }` is parsed as a function.
             declarator = outer.child_by_field_name("declarator")
@@ -244,6 +306,27 @@ def loops_around(function: Function, node: Node, kernels: Kernels) -> Iterator[N
             # `do … while (0)` is not a loop.
             if condition is None or function.text(condition).strip(b"() \t\r\n") not in (b"0", b"false"):
                 yield outer
+
+
+def _by_labels(function: Function, node: Node) -> Iterator[Node]:
+    """Yield the blocks around a `goto` and its label with a place between them, to which threads may come again."""
+    for exit_ in function.exits() if function.labels else ():
+        if exit_.type != "goto_statement" or exit_.end_byte < node.end_byte or not exit_.named_children:
+            continue
+        label = function.labels.get(function.text(exit_.named_children[0]))
+        if label is not None and label.start_byte <= node.start_byte:
+            yield next((each for each in function.around(exit_) if contains(each, label)), function.body)
+
+
+def calls_itself(function: Function, lambda_: Node) -> bool:
+    """Whether a lambda calls one of its parameters with that parameter: `self(self, i + 1)`."""
+    for call in nodes(lambda_, _CALLS):
+        called = call.child_by_field_name("function")
+        if called is not None and called.type == "identifier":
+            name = function.text(called)
+            if any(each.type == "identifier" and function.text(each) == name for each in arguments(call)):
+                return True
+    return False
 
 
 def _child_with(outer: Node, inner: Node) -> Node:

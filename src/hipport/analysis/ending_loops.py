@@ -15,6 +15,7 @@ from collections.abc import Iterator, Sequence
 from typing import Protocol
 
 from hipport.analysis.device_ir import DeviceIR, Instruction
+from hipport.analysis.inlined_program import WAITING
 from hipport.analysis.lowering_state import class_in, without_arguments
 from hipport.analysis.memory_places import kind_of_call
 from hipport.analysis.reconvergence import Loop, Reconvergence
@@ -30,6 +31,10 @@ class NamedFunctions(Protocol):
 
     def named(self, name: str) -> Sequence[DeviceIR]:
         """Return all functions and methods of that name."""
+        ...
+
+    def fields(self, path: object, class_name: str) -> Sequence[tuple[str, str]] | None:
+        """Return names and types of the members of a class, in order; None if the class is not seen."""
         ...
 
 
@@ -77,12 +82,18 @@ class EndingLoops:
         """All functions that a function may call; None if their names are not known."""
         names: dict[str, None] = {}
         found = [made.body for made in ir.lambdas]
+        if any(
+            each.operation == "method" and each.name in WAITING for block in ir.blocks for each in block.instructions
+        ):
+            return None
         for block in ir.blocks:
             for each in block.instructions:
                 operation = each.operation
                 if operation in ("call", "method", "name"):
                     names[without_arguments(each.name).rpartition("::")[2].strip()] = None
                 elif operation == "indirect":
+                    if any("auto" in cell.type.split() for cell in ir.cells[: ir.parameters]):
+                        return None  # perhaps a lambda that gets itself
                     names["operator()"] = None
                 elif operation == "construct":
                     name = class_in(each.name)
@@ -129,6 +140,12 @@ class _Values:
             return None
         return found[0].number if self.ir.cells[found[0].number].kind in _OWN_CELLS else None
 
+    def is_object(self, register: int) -> bool:
+        """Whether a register holds the address of an object of a class that is seen."""
+        cell = self.cell(register)
+        name = class_in(self.ir.cells[cell].type) if cell is not None and not self.ir.cells[cell].pointer else ""
+        return bool(name) and self._program.fields(None, name) is not None
+
     def is_unseen(self, each: Instruction) -> bool:
         """Whether a call is of a function that is not followed."""
         return not self._program.named(without_arguments(each.name).rpartition("::")[2].strip())
@@ -149,6 +166,8 @@ class _InLoop(LoopGame):
     def _find_own(self, register: int) -> bool:
         seen = set()
         for number, source in self._behind((register,)):
+            if source.operation == "compound" and self._values.is_object(source.operands[0]):
+                return False  # by an operator of its class
             if source.operation == "call" and self._changes_itself(source):
                 return True
             seen.add(number)

@@ -17,11 +17,15 @@ WORD = re.compile(rb"[A-Za-z_]\w*")
 _COMPARISON = re.compile(rb"([^<>=!&|]+)(<=|>=|==|!=|<|>)([^<>=!&|]+)")
 _OPPOSITE = {b"<": b">=", b">=": b"<", b">": b"<=", b"<=": b">", b"==": b"!=", b"!=": b"=="}
 _MIRRORED = {b"<": b">", b"<=": b">=", b">": b"<", b">=": b"<=", b"==": b"==", b"!=": b"!="}
+#: Stands for a condition that is not known: any other condition may exclude it.
+MORE = b"\0"
 _NUMBER = re.compile(rb"-?\d\w*|true|false|NULL|nullptr")
 
 
 def exclude(one: bytes, other: bytes) -> bool:
     """Whether two conditions look as if they cannot both hold."""
+    if MORE in (one, other):
+        return True
     first, second = compared(one), compared(other)
     if _excludes(first, second):
         return True

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import islice, pairwise
+from itertools import islice, pairwise, takewhile
 from typing import TYPE_CHECKING, NamedTuple
 
 from hipport.core.facts import Facts
@@ -42,7 +42,10 @@ _AROUND_FUNCTIONS = frozenset(
 #: The loops of the syntax tree.
 LOOPS = frozenset(("for_statement", "while_statement", "do_statement", "for_range_loop"))
 _EXITS = frozenset(("return_statement", "break_statement", "continue_statement", "goto_statement"))
+_OF_LOOPS = frozenset(("break_statement", "continue_statement"))
 _EXIT = re.compile(rb"\b(?:return|break|continue|goto)\b")
+_CASE = re.compile(rb"\bcase\b")
+_CASES = frozenset(("case_statement",))
 _GOTO = re.compile(rb"\bgoto\b")
 _LABELED = frozenset(("labeled_statement",))
 # Precedes a parenthesis or `<` without being a call.
@@ -170,11 +173,11 @@ class Locals:
             return None
         # In a loop around `node` but not around the definition, a later definition reaches `node` in the next
         # iteration.
-        loop = _loop_of(node, block)
+        loop = _loop_of(node, block, node.type)
         while loop is not None:
             if any(contains(loop, each.node) for each in definitions):
                 return None
-            loop = _loop_of(loop, block)
+            loop = _loop_of(loop, block, loop.type)
         return last
 
 
@@ -277,7 +280,11 @@ class Function(Facts):
 
     @cached_property
     def _exits(self) -> tuple[Node, ...]:
-        return tuple(statements(self.body, _EXITS)) if self.mentions(_EXIT) else ()
+        """The exits in the body, also those of lambdas and of statements in expressions."""
+        words = sum(1 for _ in _EXIT.finditer(self.source.code, self.body.start_byte, self.body.end_byte))
+        found = tuple(statements(self.body, _EXITS)) if words else ()
+        # Expressions are walked only if they have exits.
+        return found if len(found) == words else tuple(nodes(self.body, _EXITS))
 
     @cached_property
     def tangled(self) -> bool:
@@ -293,9 +300,45 @@ class Function(Facts):
         return may_be and (len(self._exits) >= _DEEPEST or depth(self.body) > _DEEPEST)
 
     @cached_property
-    def _loops(self) -> dict[int, Node | None]:
-        """A cache of the loops around exits."""
+    def enters_inside(self) -> bool:
+        """Whether a `switch` has a `case` in another statement, such as a loop: threads enter it there, too."""
+        return self.mentions(_CASE) and any(
+            (block := case.parent) is not None
+            and block.type != "case_statement"
+            and (block.parent is None or block.parent.type != "switch_statement")
+            and block.type not in CONDITIONALS
+            for case in nodes(self.body, _CASES)
+        )
+
+    @cached_property
+    def _left_by(self) -> dict[tuple[int, bool], tuple[Node, Node | None, Node | None]]:
+        """A cache of what exits leave; see `_left`."""
         return {}
+
+    def exits(self) -> tuple[Node, ...]:
+        """Return all exits in the body."""
+        return self._exits
+
+    def left_by(self, exit_: Node, kind: str) -> Node:
+        """Return what an exit of some kind leaves at least: a loop, a lambda or the body of the function."""
+        lambda_, _, inner = self._left(exit_, kind)
+        return inner if inner is not None and kind in _OF_LOOPS else lambda_
+
+    def _left(self, exit_: Node, kind: str) -> tuple[Node, Node | None, Node | None]:
+        """The lambda around an exit, or the body, and the outermost and innermost loop there that it may leave.
+
+        `LOOP(i, n) { … }` may be a loop, and is parsed as a function.
+        """
+        key = exit_.id, kind == "break_statement"
+        if key not in self._left_by:
+            around = self.around(exit_)
+            lambda_ = next((each for each in around if each.type == "lambda_expression"), self.body)
+            loop = _loop_of(exit_, lambda_, kind)
+            within = takewhile(lambda each: each not in (lambda_, loop), around)
+            maybe = [each for each in within if each.type == "function_definition"]
+            inner = maybe[0] if maybe else loop
+            self._left_by[key] = lambda_, loop if loop is not None or not maybe else maybe[-1], inner
+        return self._left_by[key]
 
     @cached_property
     def locals(self) -> Locals:
@@ -373,19 +416,21 @@ class Function(Facts):
         These are the exits before it and, in a loop around `node`, also those after it; a `break` or `continue` counts
         if its loop contains `node`.
         """
-        for statement in self._exits:
-            if statement.start_byte <= node.start_byte < statement.end_byte:
-                continue
-            if statement.id not in self._loops:
-                self._loops[statement.id] = _loop_of(statement, self.body)
-            loop = self._loops[statement.id]
-            if statement.type in ("break_statement", "continue_statement"):
-                if loop is None or not contains(loop, node):
-                    continue
-            elif statement.start_byte > node.start_byte and not _shared_loop(loop, node):
-                continue
-            if not exclusive(statement, node):
-                yield statement
+        yield from (each for each in self._exits if self.may_miss(node, each, each.type))
+
+    def may_miss(self, node: Node, exit_: Node, kind: str) -> bool:
+        """Whether a thread that takes an exit of some kind at another place may miss `node`; see `exits_before`."""
+        if exit_.start_byte <= node.start_byte < exit_.end_byte:
+            return False
+        lambda_, loop, _ = self._left(exit_, kind)
+        if lambda_ != self.body and not contains(lambda_, node):
+            return False
+        if kind in _OF_LOOPS:
+            if loop is None or not contains(loop, node):
+                return False
+        elif exit_.start_byte > node.start_byte and not _shared_loop(loop, node, lambda_):
+            return False
+        return not exclusive(exit_, node)
 
 
 def exits_past(function: Function, node: Node, start: int) -> Iterator[Node]:
@@ -398,7 +443,7 @@ def exits_past(function: Function, node: Node, start: int) -> Iterator[Node]:
             if comes_by_label(function, statement, node) is not None:
                 yield statement
             continue
-        loop = _loop_of(statement, function.body)
+        loop = _loop_of(statement, function.body, statement.type)
         if statement.type == "return_statement" or loop is None:
             continue
         body = loop.child_by_field_name("body")
@@ -811,9 +856,9 @@ def depth(node: Node) -> int:
             now -= 1
 
 
-def _loop_of(node: Node, body: Node) -> Node | None:
-    """The innermost loop (or, for a `break`, `switch`) around a statement."""
-    ends = LOOPS | {"switch_statement"} if node.type == "break_statement" else LOOPS
+def _loop_of(node: Node, body: Node, kind: str) -> Node | None:
+    """The innermost loop (or, for a `break`, `switch`) around a statement of some kind."""
+    ends = LOOPS | {"switch_statement"} if kind == "break_statement" else LOOPS
     outer = node.parent
     while outer is not None and outer != body:
         if outer.type in ends:
@@ -822,9 +867,9 @@ def _loop_of(node: Node, body: Node) -> Node | None:
     return None
 
 
-def _shared_loop(loop: Node | None, node: Node) -> bool:
-    """Whether `loop`, or a loop around it, also contains `node`."""
-    while loop is not None:
+def _shared_loop(loop: Node | None, node: Node, within: Node) -> bool:
+    """Whether `loop`, or a loop around it, also contains `node`; up to the statement `within`."""
+    while loop is not None and loop != within:
         if loop.type in LOOPS and contains(loop, node):
             return True
         loop = loop.parent

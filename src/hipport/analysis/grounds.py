@@ -33,6 +33,7 @@ from hipport.analysis.functions import (
     is_method,
 )
 from hipport.analysis.kernels import Kernels
+from hipport.analysis.macro_exits import exits_by_macros, unseen_at
 from hipport.analysis.uniform_values import BLOCK, GRID, WARP, WAVEFRONT
 from hipport.core.edits import Span
 from hipport.core.proof import Ground, Scope
@@ -302,6 +303,8 @@ def separated(
         reason = "there are too many calls or conditions to follow"
         if meeting.kind == "unclear":
             reason = "hipport does not understand the text of the function around it"
+        elif meeting.kind == "turn":
+            reason = "hipport does not follow which lanes skip a part of an iteration of a macro's loop"
         elif meeting.kind != "far":
             reason = "hipport does not follow which operand of a macro's `?:` each lane evaluates"
         return Ground(claim, who(size)[1], reason, *at, proven=False)
@@ -315,6 +318,9 @@ def separated(
     text = quoted(function.source.code[cause.start : cause.end].partition(b"\n")[0])
     through = f"{text}, line {where[1]}{_of_file(where[0], told_in)}"
     reason = f"hipport does not follow which lanes reach it through {through}"
+    unseen = unseen_at(kernels, function, node) if node is not None else b""
+    if unseen:
+        reason = f"hipport does not see the macro {quoted(unseen)}, by which some lanes may leave, {through}"
     if node is not None and node.type in ("identifier", "field_expression", "subscript_expression"):
         reason = f"lanes may call different functions by {through}"
     return Ground(claim, who(size)[1], reason, *where, proven=False)
@@ -413,9 +419,18 @@ def _leaving(kernels: Kernels, function: Function, node: Node, size: int, what: 
             text = quoted(function.text(condition.expression))
             claim = f"the lanes that do not leave at {text} in line {where[1]} reach it together"
             reason = f"lanes that have left reach no {what} that could be mixed up with it"
-            if function.kernel and leaving.type == "return_statement":
+            if function.kernel and function.left_by(leaving, leaving.type) == function.body:
                 reason = "nothing waits for lanes that have left the kernel"
             yield Ground(claim, Scope.GROUP, reason, *where)
+    for by_macro in exits_by_macros(kernels, function, node):
+        start = by_macro.node.start_byte
+        if start in told or start > node.start_byte or not by_macro.differs(kernels, function, size, shown=shown):
+            continue
+        told.add(start)
+        where = place(function.source, start)
+        claim = f"the lanes that do not leave by {quoted(by_macro.name)} in line {where[1]} reach it together"
+        reason = f"lanes that have left reach no {what} that could be mixed up with it"
+        yield Ground(claim, Scope.GROUP, reason, *where)
 
 
 def _from_callers(kernels: Kernels, function: Function, size: int, what: str) -> Iterator[Ground]:

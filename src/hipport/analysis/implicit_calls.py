@@ -24,7 +24,12 @@ if TYPE_CHECKING:
 _CONVERSION = re.compile(rb"operator\s+(?:const\s+)?[A-Za-z_][\w:<>, ]*[&*\s]*")
 # Used in place of an operator's sign.
 _CONVERTS = "conversion"
-_OPERATOR = re.compile(rb"operator\s*([-+*/%^&|~!=<>]+|\[\])")
+_OPERATOR = re.compile(rb"operator\s*([-+*/%^&|~!=<>]+|\[\]|,|\"\"\s*\w+)")
+# Used in place of a sign, for functions of which a loop over a range calls both; and the operators that it uses.
+_OF_RANGES = "for"
+#: The functions that a loop over a range calls.
+RANGE = frozenset((b"begin", b"end"))
+_OF_ITERATORS = ("*", "++", "!=", "==")
 _DECLARED = rb"\b([A-Za-z_]\w*)\s*(?:<[^;(){}]*>\s*)?(?:const\s*)?[*&\s]*\b%s\s*[,)=;{(\[:]"
 _WORD = re.compile(rb"[A-Za-z_]\w*")
 _KINDS = frozenset(
@@ -35,6 +40,10 @@ _KINDS = frozenset(
         "pointer_expression",
         "update_expression",
         "subscript_expression",
+        "field_expression",
+        "comma_expression",
+        "user_defined_literal",
+        "for_range_loop",
     )
 )
 _NUMBERS = re.compile(
@@ -165,12 +174,14 @@ def _with_members(source: Cpp) -> tuple[Node, ...]:
 
 
 def operators(functions: Iterable[Function]) -> dict[str, list[Function]]:
-    """Return the operators among the functions, except `operator()`, by their signs."""
+    """Return the operators among the functions, except `operator()`, by their signs, and those of ranges."""
     found: dict[str, list[Function]] = {}
     for function in functions:
         match = _OPERATOR.fullmatch(function.name)
         if match is not None:
-            found.setdefault(match[1].decode(), []).append(function)
+            found.setdefault("".join(match[1].decode().split()), []).append(function)
+        elif function.name in RANGE:
+            found.setdefault(_OF_RANGES, []).append(function)
         elif _CONVERSION.fullmatch(function.name):
             found.setdefault(_CONVERTS, []).append(function)
     return found
@@ -181,10 +192,22 @@ def operator_uses(function: Function, of: dict[str, list[Function]]) -> Iterator
     if _CONVERTS in of:
         yield from _conversions(function, of[_CONVERTS])
     code = function.text(function.body)
-    if not any((sign.encode() if sign != "[]" else b"[") in code for sign in of):
+    if not any(_written(sign) in code for sign in of) and b"for" not in code:
         return
     for node in nodes(function.body, _KINDS):
-        if node.type == "subscript_expression":
+        if node.type == "for_range_loop":
+            yield from _of_range(node, of)
+            continue
+        if node.type == "user_defined_literal":
+            suffix = function.text(node.named_children[-1]) if node.named_children else b""
+            sign, operands = f'""{suffix.decode("latin1")}', []
+            if sign in of:
+                yield node, of[sign]
+            continue
+        if node.type == "comma_expression":
+            sign = ","
+            operands = [node.child_by_field_name(field) for field in ("left", "right")]
+        elif node.type == "subscript_expression":
             sign = "[]"
             operands = [node.child_by_field_name("argument")]
         else:
@@ -204,6 +227,21 @@ def operator_uses(function: Function, of: dict[str, list[Function]]) -> Iterator
         ]
         if fitting:
             yield node, fitting
+
+
+def _written(sign: str) -> bytes:
+    """What a use of an operator contains."""
+    return b"[" if sign == "[]" else sign.removeprefix('""').strip().encode()
+
+
+def _of_range(loop: Node, of: dict[str, list[Function]]) -> Iterator[tuple[Node, list[Function]]]:
+    """Yield the functions that a loop over a range may call, of whatever class: once, and in each iteration."""
+    over, element = loop.child_by_field_name("right"), loop.child_by_field_name("declarator")
+    every = [each for sign in _OF_ITERATORS for each in of.get(sign, ()) if len(each.parameters) + is_method(each) < 3]
+    if over is not None and of.get(_OF_RANGES):
+        yield over, of[_OF_RANGES]
+    if element is not None and every:
+        yield element, every
 
 
 def _conversions(function: Function, of: list[Function]) -> Iterator[tuple[Node, list[Function]]]:

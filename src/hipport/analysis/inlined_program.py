@@ -21,6 +21,10 @@ from hipport.analysis.lowering_state import class_in, without_arguments
 
 #: The maximum size of a kernel in blocks, the depth of calls, and the number of functions of one name.
 _MOST_BLOCKS, _DEEPEST, _MOST_CALLEES = 1500, 12, 3
+#: Instructions that classes may have operators for.
+_OPERATORS = frozenset(("unary", "binary", "compound", "cast"))
+#: Methods of std::atomic, of semaphores and the like, in which a thread waits for others.
+WAITING = frozenset(("wait", "acquire"))
 
 
 class InliningContext(Protocol):
@@ -32,6 +36,14 @@ class InliningContext(Protocol):
 
     def fields(self, path: object, class_name: str) -> Sequence[tuple[str, str]] | None:
         """Return names and types of the members of a class, in order; None if the class is not seen."""
+        ...
+
+    def conversions(self, class_name: str) -> Sequence[Callee]:
+        """Return the conversion functions of a class."""
+        ...
+
+    def classes(self, ir: DeviceIR, name: str) -> frozenset[str]:
+        """Return the classes that a parameter of a function's template may be; empty where one is not known."""
         ...
 
 
@@ -197,8 +209,66 @@ class Inlining:
             self._emit("load", (address,), moved, moved.target)
         elif operation in ("call", "method", "indirect", "construct", "end"):
             self._call(moved, copy)
+        elif operation in _OPERATORS:
+            self._operator(moved, copy)
+        elif operation == "field" and self._is_reference(moved):
+            # A member that is a reference holds an address.
+            member = self._emit("member", moved.operands, moved, name=moved.name)
+            self._add(moved._replace(operation="target", operands=(self._emit("load", (member,), moved),), name="*"))
+        elif operation == "initialize" and len(moved.operands) > 2 and self._is_reference_at(moved.operands[0]):
+            self._emit("store", (moved.operands[0], moved.operands[2]), moved)
         else:
             self._add(moved)
+
+    def _operator(self, each: Instruction, copy: Copy) -> None:
+        """An operator, or a conversion, of a class; otherwise the instruction itself."""
+        if each.operation == "compound":
+            name = self._class_at(each.operands[0])
+            given = each.operands[1:] if each.name not in ("++", "--") else ()
+            found = self._program.callees(copy.path, f"operator{each.name}", name, len(given)) if name else ()
+            if found:
+                self._follow(each, copy, each.operands[0], given, "v" * len(given), [(of, None) for of in found])
+                return
+            self._add(each)
+            return
+        count = 2 if each.operation == "binary" else 1
+        objects = [self._object(register) for register in each.operands[:count]]
+        address, name = objects[0]
+        if name and each.operation != "cast":
+            given = each.operands[1:count]
+            found = self._program.callees(copy.path, f"operator{each.name}", name, len(given))
+            if found:
+                self._follow(each, copy, address, given, "v" * len(given), [(of, None) for of in found])
+                return
+        operands = list(each.operands)
+        for position, (address, name) in enumerate(objects):
+            converted = self._program.conversions(name) if name else ()
+            if converted:
+                self._registers += 1
+                operands[position] = self._registers
+                like = each._replace(operation="method", target=self._registers, operands=(address,), type="")
+                self._follow(like, copy, address, (), "", [(of, None) for of in converted])
+        self._add(each._replace(operands=tuple(operands)))
+
+    def _object(self, register: int) -> tuple[int, str]:
+        """The address and the class of the object that a register's value was loaded from."""
+        found = self._whole.definitions.get(register)
+        if found is None or found[0].operation != "load":
+            return register, ""
+        address = found[0].operands[0]
+        cell = self._place(address)
+        if cell is not None:
+            return address, "" if self._whole.cells[cell].pointer else self._class_of(cell)
+        return address, self._class_at(address)
+
+    def _is_reference(self, field_: Instruction) -> bool:
+        """Whether a member of an object is a reference."""
+        fields = self._program.fields(None, self._class_at(field_.operands[0])) or ()
+        return dict(fields).get(field_.name, "").endswith("&")
+
+    def _is_reference_at(self, address: int) -> bool:
+        found = self._whole.definitions.get(address)
+        return found is not None and found[0].operation == "member" and self._is_reference(found[0])
 
     def _captured(self, each: Instruction, moved: Instruction, copy: Copy) -> None:
         """A captured variable of the function that creates a lambda."""
@@ -219,6 +289,32 @@ class Inlining:
 
     def _call(self, each: Instruction, copy: Copy) -> None:
         this, given, kinds, found = self._callees(each, copy)
+        if each.operation == "method" and each.name in WAITING and not found:
+            self._until(each, copy)
+        else:
+            self._follow(each, copy, this, given, kinds, found)
+
+    def _until(self, each: Instruction, copy: Copy) -> None:
+        """A method that returns when another thread changes the object: a loop that loads it."""
+        start, test, after = self._at, self._new_block(copy.path), self._new_block(copy.path)
+        self._whole.blocks[start].successors = [test]
+        self._at = test
+        self._add(each._replace(name="load", operands=each.operands[:1], type=""))
+        block = self._whole.blocks[test]
+        block.condition, block.successors, block.span = each.target, [after, test], each.span
+        self._at = after
+
+    def _follow(
+        self,
+        each: Instruction,
+        copy: Copy,
+        this: int | None,
+        given: Sequence[int],
+        kinds: str,
+        found: Sequence[tuple[Callee, Copy | None]],
+    ) -> None:
+        """Insert the functions that may be called."""
+        found = found[:_MOST_CALLEES]
         callees = [(callee, maker) for callee, maker in found if callee.ir.unread is None]
         self._whole.cut = self._whole.cut or len(callees) < len(found)
         room = len(self._whole.blocks) < _MOST_BLOCKS and len(self._stack) <= self._deepest
@@ -262,9 +358,10 @@ class Inlining:
         """Initialize the members of an object without constructor, in order."""
         name = class_in(each.name) or self._class_at(each.operands[0])
         fields = self._program.fields(None, name) if name else None
-        for (member, _), value, kind in zip(fields or (), each.operands[1:], each.type, strict=False):
+        for (member, of), value, kind in zip(fields or (), each.operands[1:], each.type, strict=False):
             to = self._emit("member", (each.operands[0],), each, name=member)
-            self._emit("store", (to, self._emit("load", (value,), each) if kind == "a" else value), each)
+            loaded = kind == "a" and not of.endswith("&")
+            self._emit("store", (to, self._emit("load", (value,), each) if loaded else value), each)
 
     def _pass_arguments(
         self, ir: DeviceIR, cells: int, this: int | None, given: Sequence[int], kinds: str, each: Instruction
@@ -317,7 +414,9 @@ class Inlining:
         short, around = short.strip(), _class_around(copy)
         found = list(program.callees(path, short, around, len(operands))) if around and this is not None else []
         if not found and scope:
-            found = list(program.callees(path, short, scope.rpartition("::")[2].strip(), len(operands)))
+            of = scope.rpartition("::")[2].strip()
+            names = sorted(program.classes(copy.ir, of)) or [of]
+            found = [callee for name in names for callee in program.callees(path, short, name, len(operands))]
         if not found and not scope.startswith(("hipport", "std", "cuda")):
             found = list(program.callees(path, short, "", len(operands)))
         return this, operands, kinds, [(callee, None) for callee in found[:_MOST_CALLEES]]
@@ -399,10 +498,10 @@ class Inlining:
                 return name
         return ""
 
-    def _class_at(self, address: int) -> str:
+    def _class_at(self, address: int, depth: int = _DEEPEST) -> str:
         """The class of the object at an address, or of the target of a pointer there."""
         found = self._whole.definitions.get(address)
-        if found is None:
+        if found is None or not depth:
             return ""
         source = found[0]
         if source.operation in ("cell", "bound"):
@@ -411,12 +510,12 @@ class Inlining:
                 return name
             given = [value for value, _ in self._whole.stores.get(cell, ())] if cell is not None else []
             values = [self._whole.definitions[value][0] for value in given if value in self._whole.definitions]
-            loads = {self._class_at(value.operands[0]) for value in values if value.operation == "load"}
+            loads = {self._class_at(value.operands[0], depth - 1) for value in values if value.operation == "load"}
             return loads.pop() if len(loads) == 1 else ""
         if source.operation in ("target", "load", "element", "decay", "cast"):
-            return self._class_at(source.operands[0]) if source.operands else ""
+            return self._class_at(source.operands[0], depth - 1) if source.operands else ""
         if source.operation in ("field", "member"):
-            fields = self._program.fields(None, self._class_at(source.operands[0])) or ()
+            fields = self._program.fields(None, self._class_at(source.operands[0], depth - 1)) or ()
             name = class_in(dict(fields).get(source.name, "").strip("*&[] "))
             return name if name and self._program.fields(None, name) is not None else ""
         return ""

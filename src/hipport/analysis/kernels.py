@@ -47,6 +47,7 @@ from hipport.analysis.outer_names import given_by_builds
 from hipport.analysis.prototypes import prototypes
 from hipport.analysis.transitive_callers import transitive_callers
 from hipport.analysis.uniform_values import BLOCK, VARYING, WARP, Affine, Numbering, Value
+from hipport.analysis.unseen_macros import WRITTEN_AS_MACRO, declares_other
 from hipport.core.edits import Span
 from hipport.core.facts import Facts
 from hipport.program.project import Component, Project
@@ -60,7 +61,7 @@ if TYPE_CHECKING:
 LED = re.compile(
     rb"if(?<!\wif)~\((?P<who>[^;{}]*)\)~(?:\{~)?(?:\*~(?P<at>\w+)|(?P<element>\w+~\[[^;{}\[\]]*\]))~=(?!=)[^;{}]*;~(?:\}~)?"
     rb"(?P<atomic>(?:\w+::)*atomic[A-Z]\w*~\(~(?:(?P=at)|&~(?P=element))~,[^;{}]*;)~"
-    rb"(?P<load>if~\((?P=who)\)~(?:\{~)?[^;{}]*(?:\*~(?P=at)\b|(?P=element)))".replace(b"~", rb"(?:\s|\\\r?\n)*")
+    rb"(?P<load>if~\((?P=who)\)~(?:\{~)?[^;{}]*(?:\*~(?P=at)\b|(?P=element)))".replace(b"~", rb"(?:\s|\\(?=\s))*")
 )
 T = TypeVar("T")
 # `\bconst` in a form that a search finds by its first letter, which is many times as fast.
@@ -124,6 +125,8 @@ class _Known:
         self.one_warp: dict[tuple[Function, int], bool] = {}
         self.unclear: dict[Function, bool] = {}
         self.in_one_row: dict[Function, Node] = {}
+        self.macro_like: dict[bytes, bool] = {}
+        self.recursive: dict[Function, bool] = {}
         self.transitive_callers: dict[re.Pattern[bytes], tuple[frozenset[bytes], AbstractSet[object]]] = {}
 
 
@@ -332,6 +335,22 @@ class Kernels(Facts):
     def _calling(self, function: Function) -> Mapping[Function, None]:
         """The functions that call a function, also in macros."""
         return {caller: None for caller, _ in self.called_at(function)}
+
+    def calls_itself(self, function: Function) -> bool:
+        """Return whether the function may call itself, directly or through others."""
+        known = self._known(function.source).recursive
+        if function not in known:
+            # The search for callers leaves out calls of a function by itself.
+            own = function.calls({function.name}) if not function.kernel else ()
+            known[function] = any(function.takes(len(each.arguments)) and not _of_another(each) for each in own)
+            waiting, seen = [] if function.kernel else [function], {function}
+            while waiting and not known[function]:
+                for call in self.callers(waiting.pop()):
+                    known[function] = known[function] or call.function is function
+                    if call.function not in seen and not call.function.kernel and not _of_another(call):
+                        seen.add(call.function)
+                        waiting.append(call.function)
+        return known[function]
 
     def with_callers(self, function: Function) -> Iterable[Function]:
         """Return the function, and all that may call it, directly or through others, up to kernels."""
@@ -542,6 +561,16 @@ class Kernels(Facts):
             known.macros = {name: macros for name, macros in found.items() if name not in given}
         return known.macros
 
+    def may_be_macro(self, source: Cpp, name: bytes) -> bool:
+        """Whether a name may be that of a macro which is not seen, and by which a thread may leave a function."""
+        if not WRITTEN_AS_MACRO.fullmatch(name) or name in self._project.component(source).fact(defined):
+            return False
+        known = self._known(source).macro_like
+        if name not in known:
+            declared = self.definitions(source, name) or self.of_component(source, prototypes).get(name)
+            known[name] = not declared and not any(declares_other(each, name) for each in self.files(source))
+        return known[name]
+
     def loop_macros(self, source: Cpp) -> frozenset[bytes]:
         """Return the macros among them that begin a loop."""
         return self._project.component(source).fact(loops)
@@ -567,6 +596,17 @@ class Kernels(Facts):
             other = known.get(not shown)
             known[shown] = Proofs(self, source, shown, other.program if other is not None else None)
         return known[shown]
+
+
+def _of_another(call: Call) -> bool:
+    """Whether a method of a name is called by one of that name, of another object or class: `part.compute(x)`."""
+    called = call.node.child_by_field_name("function")
+    if call.name != call.function.name or called is None:
+        return False
+    if called.type == "qualified_identifier":
+        return True
+    thing = called.child_by_field_name("argument") if called.type == "field_expression" else None
+    return thing is not None and call.function.text(thing).strip(b"(*)") != b"this"
 
 
 def _counts_otherwise(function: Function, numbering: Numbering) -> bool:

@@ -158,6 +158,8 @@ class LoweredDeclarations(LoweredExpressions):
             and self._is_copied(type_name, value)
         )
         initial = self.value(value) if value is not None and not is_list and not copied else None
+        if initial is not None and "constexpr" in words:
+            initial = self._emit("cast", (initial,), node, name="constant")
         cell = self.new_cell(made)
         if kind == "shared":
             return
@@ -198,8 +200,9 @@ class LoweredDeclarations(LoweredExpressions):
                     self._emit("store", (rest, self._emit("constant", (), node, number=0)), node)
             self._fill(address, listed, node, type_name, piece.array)
         elif not piece.pointer and not self._is_object(type_name) and not self.context.is_plain(type_name):
-            self._given(listed)
-            self._emit("store", (address, self._unknown(node, f"hipport does not see {type_name}")), node)
+            registers, kinds = self._given(listed)
+            made = self._emit("unknown", registers, node, name=f"hipport does not see {type_name}", type=kinds)
+            self._emit("store", (address, made), node)
         elif len(listed) == 1 and (piece.pointer or not self._is_object(type_name)):
             self._emit("store", (address, self._converted(self.value(listed[0]), type_name, piece, node)), node)
         else:

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 _CASTS = frozenset(("static_cast", "reinterpret_cast", "const_cast", "dynamic_cast", "bit_cast"))
 _NUMBER = re.compile(r"0[xX][0-9a-fA-F']+|0[bB][01']+|\d[\d']*")
+_EFFECTS = frozenset(
+    ("call_expression", "assignment_expression", "update_expression", "gnu_asm_expression", "compound_statement")
+)
 _WRAPPERS = frozenset(("parenthesized_expression", "condition_clause"))
 #: Variables outside functions, which have no cells.
 _OUTSIDE = frozenset(("identifier", "qualified_identifier"))
@@ -668,11 +671,11 @@ def _names_function(type_node: Node) -> bool:
 
 
 def _has_effects(node: Node) -> bool:
-    """Whether an expression has a call or an assignment, so that its execution matters."""
+    """Whether an expression has a call, an assignment or statements, so that its execution matters."""
     waiting = [node]
     while waiting:
         each = waiting.pop()
-        if each.type in ("call_expression", "assignment_expression", "update_expression", "gnu_asm_expression"):
+        if each.type in _EFFECTS:
             return True
         waiting += each.named_children
     return False

@@ -244,9 +244,41 @@ class Lowering(LoweredDeclarations):
         if self._declares_misread(node) or self._declares_in_parentheses(node):
             return
         for each in node.named_children:
-            if each.type != "comment":
+            if each.type != "comment" and not self._may_leave(each):
                 self.value(each)
         self._end_unnamed()
+
+    def _may_leave(self, node: Node) -> bool:
+        """Lower a macro that is not seen: it may change the variables that it names, and leave the loop or function."""
+        called = node.child_by_field_name("function") if node.type == "call_expression" else node
+        if called is None or called.type != "identifier":
+            return False
+        name = self.text(called)
+        if self._address_of_name(name, called) is not None or not self.context.may_leave(name):
+            return False
+        why = f"hipport does not see the macro {name}"
+        given = node.child_by_field_name("arguments") if node.type == "call_expression" else None
+        for each in given.named_children if given is not None else ():
+            self.value(each)
+            if self._is_place(each):
+                address = self._address(each)
+                if address is not None:
+                    self._emit("store", (address, self._unknown(each, why)), each)
+        jumps = self._jumps[-1]
+        for target in (jumps.to_break, jumps.to_continue, self.ir.exit):
+            if target is None:
+                continue
+            leaves, stays = self._new_block(), self._new_block()
+            self._branch(self._unknown(node, why), leaves, stays, node)
+            self._at = leaves
+            if target == self.ir.exit:
+                made = self._unknown(node, why)
+                if self.ir.returns_reference:
+                    self._emit("return address", (made,), node)
+                self._emit("store", (self._address_of(self.ir.result), made), node)
+            self._jump(target)
+            self._at = stays
+        return True
 
     def _lower_init_statement(self, node: Node) -> None:
         self._statements(node.named_children)
@@ -289,6 +321,8 @@ class Lowering(LoweredDeclarations):
         yes, no, after = self._new_block(), self._new_block(), self._new_block()
         if condition is None:
             self._branch(self._unknown(node, "hipport does not understand its condition"), yes, no, node)
+        elif any(each.type == "constexpr" for each in node.children):
+            self._constant_condition(condition, yes, no)
         else:
             self._condition(condition, yes, no)
         consequence, alternative = node.child_by_field_name("consequence"), node.child_by_field_name("alternative")
@@ -320,6 +354,17 @@ class Lowering(LoweredDeclarations):
             self._branch(self._declared_value(asked), yes, no, asked)
         else:
             self._decide(asked, yes, no)
+
+    def _constant_condition(self, node: Node, yes: int, no: int) -> None:
+        """Lower a condition of `if constexpr`: whatever it is made of, it is the same for all threads."""
+        asked, said = self._initialized(node), len(self.ir.expressions)
+        if asked is None or asked.type == "declaration":
+            self._condition(node, yes, no)
+            return
+        made = self._emit("cast", (self.value(asked),), asked, name="constant")
+        self.ir.expressions[said:] = [each for each in self.ir.expressions[said:] if each.span != self.span(asked)]
+        self._tell(made, asked)
+        self._branch(made, yes, no, asked)
 
     def _asked(self, node: Node) -> int:
         """Lower the condition of a `switch`; return its value."""

@@ -68,6 +68,8 @@ class LoweringContext:
     #: Whether a type is certainly not a class with an unseen constructor.
     is_plain: Callable[[str], bool] = lambda name: True
     shared_words: frozenset[str] = frozenset(("__shared__",))
+    #: Whether a name may be that of a macro which no file defines, and which may leave the function or the loop.
+    may_leave: Callable[[str], bool] = lambda name: False
 
 
 @dataclass

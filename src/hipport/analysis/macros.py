@@ -18,7 +18,7 @@ from hipport.analysis.functions import DEFINE
 from hipport.analysis.word_index import leading_to
 from hipport.program.project import Component
 from hipport.syntax.cpp import Cpp
-from hipport.syntax.lexing import opening_of
+from hipport.syntax.lexing import SPLICE, opening_of
 
 _WORD = re.compile(rb"[A-Za-z_]\w*")
 _LOOP = re.compile(rb"\b(?:for|while)\s*\(")
@@ -32,7 +32,7 @@ _IF = re.compile(rb"\bif\s*\(")
 _ELSE = re.compile(rb"\s*else\b")
 # `=` and `:` that are not part of another operator.
 _ENDS = re.compile(rb"[^=<>!]=(?!=)|[^:]:(?!:)", re.DOTALL)
-_SPLICE = re.compile(rb"\\[ \t]*\r?\n")
+_SPLICE = re.compile(SPLICE)
 #: The limits of an expansion: its bytes, the definitions, and the depth of macros.
 _LONGEST, _MOST, _DEEPEST = 4000, 8, 8
 

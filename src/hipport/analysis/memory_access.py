@@ -221,7 +221,7 @@ class MemoryAccess:
             cell = self._cell_of(target)
             if self._is_array(target) or (cell is not None and cell.kind == "shared" and not target.path):
                 return address
-            if exact is not None and not elements:
+            if exact is not None and not elements and not self._tag_of(target).startswith("class:"):
                 return self._read(address, each.span)
             if self._type_at(target).endswith("*") or (cell is not None and cell.pointer and not target.path):
                 return self._read(address, each.span)

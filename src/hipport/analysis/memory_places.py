@@ -279,6 +279,8 @@ class Places:
             self._add("reads", block, each, self.of_address(each.operands[0]))
         elif operation == "name" and self._is_variable(each.name.rpartition("::")[2]):
             self._add("reads", block, each, frozenset({(f"global {each.name.rpartition('::')[2]}",)}))
+        elif operation == "store" and self._is_temporary(each.operands[0]):
+            pass  # a value of an expression
         elif operation in ("store", "assign", "initialize", "compound", "construct"):
             self._add("writes", block, each, self.of_address(each.operands[0]))
         elif operation == "outside":
@@ -290,6 +292,13 @@ class Places:
                 self._add("changes" if reads and writes else "reads" if reads else "writes", block, each, found)
         elif operation in ("call", "method", "indirect"):
             self._note_call(block, each)
+
+    def _is_temporary(self, address: int) -> bool:
+        """Whether it is the address of a variable without a name."""
+        source = self._source(address)
+        if source is None or source.operation != "cell" or source.number is None:
+            return False
+        return self._whole.cells[source.number].kind == "temporary"
 
     def _note_call(self, block: int, each: Instruction) -> None:
         short = without_arguments(each.name).rpartition("::")[2].strip()
@@ -335,7 +344,11 @@ class Places:
         source = self._source(register)
         while source is not None and source.operation == "cast":
             source = self._source(source.operands[0])
-        return self.of_address(source.operands[0]) if source is not None and source.operation == "load" else frozenset()
+        if source is None or not source.operands:
+            return frozenset()
+        if source.operation == "unknown" and source.type.startswith("a"):
+            return self.of_address(source.operands[0])  # the argument of a constructor that is not seen
+        return self.of_address(source.operands[0]) if source.operation == "load" else frozenset()
 
     def is_zero(self, call: Instruction, position: int) -> bool:
         """Whether an argument is the number 0."""

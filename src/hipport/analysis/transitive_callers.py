@@ -18,7 +18,16 @@ from itertools import accumulate, chain
 from pathlib import PurePath
 
 from hipport.analysis.functions import Function
-from hipport.analysis.implicit_calls import aliases, class_of, defaults, makes_object, members, operator_uses, operators
+from hipport.analysis.implicit_calls import (
+    RANGE,
+    aliases,
+    class_of,
+    defaults,
+    makes_object,
+    members,
+    operator_uses,
+    operators,
+)
 from hipport.analysis.word_index import Holders
 from hipport.syntax.cpp import Cpp
 
@@ -90,6 +99,9 @@ def transitive_callers(
                 if isinstance(unit, Function) and operators((unit,)):
                     found_operators.append(unit)
                     found.operators = operators((*found_operators, *chain(*found.operators.values())))
+                    if unit.name in RANGE:
+                        found.named.setdefault(unit.name, []).append(unit)
+                        wanted.add(unit.name)
                 elif isinstance(unit, Text) or not unit.kernel:
                     # An object is constructed, and destroyed, where its class is named.
                     made = class_of(unit) if isinstance(unit, Function) else unit.name if unit.of_class else b""

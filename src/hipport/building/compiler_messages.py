@@ -100,6 +100,12 @@ def parse(output: str, source: PurePath) -> tuple[Message, ...]:
     return tuple(messages)
 
 
+def script_advice(problem: str) -> str:
+    """Return what to do about the error of a setup.py; empty if it is not known."""
+    rows = tables.load(_KNOWN_FAULTS)["script"]
+    return next((str(row["advice"]) for row in rows if row["text"] in problem), "")
+
+
 def _known_cause(message: Message) -> str:
     """Return the cause of an error in a header of others, and what to do; empty if it is not known."""
     for row in tables.load(_KNOWN_FAULTS)["fault"]:

@@ -15,7 +15,7 @@ from hipport.building.units import NotBuilt
 from hipport.core.globs import Glob
 from hipport.core.placing import walk
 from hipport.core.reading import read_or_nothing
-from hipport.syntax.python import syntax_tree
+from hipport.syntax.python_script import syntax_tree
 
 
 @dataclass(frozen=True)

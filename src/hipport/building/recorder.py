@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 from typing import Any
 
-from hipport.building.compiler_messages import EmbeddedLines
+from hipport.building.compiler_messages import EmbeddedLines, script_advice
 from hipport.building.dry_runs import without_places
 from hipport.building.just_in_time import JustInTime
 from hipport.building.session import BuildSession, Toolkit
@@ -102,7 +102,8 @@ class Recorder:
             found = self._found(recorded, folder)
             return replace(found, ran=ran)
         found = self.guess(script.parent, f"{name} could not be run ({problem})")
-        why = NotBuilt(name, 0, f"it could not be run: {problem}")
+        advice = script_advice(problem)
+        why = NotBuilt(name, 0, f"it could not be run: {problem}" + (f"; {advice}" if advice else ""))
         return replace(found, not_built=(why, *found.not_built), ran=ran)
 
     def guess(self, folder: Path, why: str) -> FoundUnits:

@@ -27,7 +27,7 @@ from hipport.cli.record import record
 from hipport.cli.review import review
 from hipport.cli.rewrite import rewrite
 from hipport.cli.scan import scan
-from hipport.cli.toolchain import toolchains
+from hipport.cli.toolchain_command import toolchains
 from hipport.cli.undo import undo
 from hipport.cli.verify import verify
 from hipport.core.reading import said

@@ -80,10 +80,14 @@ def build(
                 rules=api.read_rules(config.rules, config.given) if prove else None,
                 on_progress=tell,
             )
+        left = api.not_ported(built, target=config.target, accept=config.accept) if form == "text" else ()
     if form == "json":
         print_json(report.built_as_json(built))
     else:
         click.echo(report.built_as_text(built, colour=colour()), nl=False)
+    if left:
+        more = f" and {len(left) - 1} more" if len(left) > 1 else ""
+        warn(f"{left[0]}{more} failed and is not ported, or not all of it: `hipport rewrite` first, or `hipport port`")
     if built.not_kept:
         warn(f"{built.not_kept}; these results are not kept, and the next build compiles again")
     # A user who asks for a proof must not mistake its absence for success.

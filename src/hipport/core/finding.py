@@ -32,9 +32,9 @@ class Finding:
 
     `kind` is the second half of the rule's name: `spaced` in `launch_syntax/spaced`. `creates` are files that the
     edits need, such as a helper header; they are made when the edits are. `about` names a subject that occurs in
-    several kinds of file, such as a package or continuous integration: findings about it share one fact. `proof` holds
-    the grounds of a finding about threads that wait for each other. A finding is MANUAL exactly when it has no edits;
-    anything else raises ValueError.
+    several kinds of file, such as a package or continuous integration: findings about it need one decision. `proof`
+    holds the grounds of a finding about threads that wait for each other. A finding is MANUAL exactly when it has no
+    edits; anything else raises ValueError.
     """
 
     span: Span

@@ -23,7 +23,7 @@ class Scope(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Ground:
-    """One fact that a finding rests on: `claim` holds for the threads of `scope` because of `reason`.
+    """A claim that a finding rests on: `claim` holds for the threads of `scope` because of `reason`.
 
     `path` and `line` are the place of the reason, in the files as they were read. A ground that is not `proven` is
     assumed; its reason then says what is missing.
@@ -38,13 +38,30 @@ class Ground:
 
 
 @dataclass(frozen=True, slots=True)
+class NeededChange:
+    """The change of a finding of `kind`, at `start` in the file `path`, without which a proof does not hold.
+
+    `here`: whether it replaces the code that the proof is about.
+    """
+
+    path: PurePath
+    start: int
+    kind: str
+    here: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Kept:
-    """Code from `start` to `end` that waits for other threads and stays as it is: what it is, and why it may stay."""
+    """Code from `start` to `end` that waits for other threads and stays as it is: what it is, and why it may stay.
+
+    The proof holds if all of `needs` are made. If one of them replaces the code itself, the code does not stay.
+    """
 
     start: int
     end: int
     name: str
     proof: tuple[Ground, ...]
+    needs: tuple[NeededChange, ...] = ()
 
 
 #: Precedes the missing parts of a proof at the end of a message.

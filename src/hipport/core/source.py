@@ -259,7 +259,7 @@ class Source(Facts):
         """The embedded code in other languages."""
         return ()
 
-    def reads_alike(self, result: Source) -> bool:
+    def reads_the_same(self, result: Source) -> bool:
         """Say whether text outside the edits is lexed as before: no string or comment ends elsewhere."""
         return True
 

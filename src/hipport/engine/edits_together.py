@@ -76,7 +76,7 @@ def without_conflicts(source: Source, findings: Sequence[Finding]) -> list[Findi
 
 def breaks(source: Source, result: Source) -> bool:
     """Say whether edits add syntax errors, or turn text outside them into comments or strings."""
-    return result.errors > source.errors or not source.reads_alike(result)
+    return result.errors > source.errors or not source.reads_the_same(result)
 
 
 def is_sound(source: Source, finding: Finding) -> bool:

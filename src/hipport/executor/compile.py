@@ -76,9 +76,9 @@ _DEFINES: Mapping[str, tuple[str, ...]] = {
 }
 # Loops are rewritten in all files; host files do not include the executor's headers, which define these macros.
 _NO_TURNS = (
-    "-DSIMT_NEXT_TURN=((void)0)",
-    "-DSIMT_LOCKSTEP_TURN=((void)0)",
-    "-DSIMT_LOOP_TURN=((void)0)",
+    "-DSIMT_ITERATION_END=((void)0)",
+    "-DSIMT_LOCKSTEP_ITERATION=((void)0)",
+    "-DSIMT_LOOP_ITERATION=((void)0)",
     "-DSIMT_TOGETHER(n)=",
     "-DSIMT_TOGETHER_FROM_HERE(n)=",
     "-DSIMT_TOGETHER_LATER(n)=",

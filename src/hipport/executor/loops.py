@@ -3,18 +3,18 @@
 
 A maskless operation acts on the lanes that reach it together. In a loop where some lanes skip it, those would reach it
 in their next iteration while others wait there in this one, and count as one group; on a GPU, lanes that have finished
-an iteration wait at its end. So `SIMT_NEXT_TURN` is inserted where `continue` leads: in the step of a `for`, in the
+an iteration wait at its end. So `SIMT_ITERATION_END` is inserted where `continue` leads: in the step of a `for`, in the
 condition of a `do`; a `while` becomes a `for`. It is inserted only in loops with such an operation, or a call of a
 function that has one, under a condition, because it costs a convergence in each iteration. CUDA promises this for no
 operation; in CUDA it is done only for operations that ask for the active lanes.
 
 The same holds for volatile variables in programs with shared ones, at which lanes converge as code from before
-`__syncwarp` expects; `SIMT_LOCKSTEP_TURN` is empty if they do not. And lanes of CUDA converge around an atomic
+`__syncwarp` expects; `SIMT_LOCKSTEP_ITERATION` is empty if they do not. And lanes of CUDA converge around an atomic
 operation on a place that one of them stores to before and loads from after it. CUDA's GPUs do that as well, and ported
 code makes it explicit.
 
 Module held_lanes handles lanes that wait for each other in loops. Lanes that skip such a loop in one iteration must not
-converge with lanes that wait in it in their next one; `SIMT_LOOP_TURN` prevents that.
+converge with lanes that wait in it in their next one; `SIMT_LOOP_ITERATION` prevents that.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def find_cuda(source: Cpp, project: Project) -> Iterator[Finding]:
     yield from _find(source, project.component(source), _CUDA, _cuda_callers)
     for match in LED.finditer(source.code) if b"atomic" in source.code else ():
         places = (match.start("atomic"), match.start("load"))
-        edits = tuple(Edit(Span(place, place), b"SIMT_NEXT_TURN; ") for place in places)
+        edits = tuple(Edit(Span(place, place), b"SIMT_ITERATION_END; ") for place in places)
         yield Finding(Span(*match.span("atomic")), "led", "", edits)
 
 
@@ -117,7 +117,7 @@ class _Kind(NamedTuple):
     macro: bytes
 
 
-class _Turns:
+class _Iterations:
     """Which macro each iteration of a loop has to ask."""
 
     def __init__(
@@ -148,7 +148,7 @@ class _Turns:
                 return macro
         # Lanes that skip such a loop in this iteration must not converge with those that wait in it in the next.
         if any(start <= each < end for each in self._starts) or (self._calls is not None and self._calls.search(body)):
-            return b"SIMT_LOOP_TURN"
+            return b"SIMT_LOOP_ITERATION"
         return b""
 
 
@@ -160,11 +160,11 @@ def _find(
     waiters: waits.Waiters | None = None,
 ) -> Iterator[Finding]:
     code = source.code
-    kinds = [_Kind(operation, component.fact(callers), b"SIMT_NEXT_TURN")]
+    kinds = [_Kind(operation, component.fact(callers), b"SIMT_ITERATION_END")]
     if component.fact(_is_volatile):
-        kinds.append(_Kind(component.fact(_accesses), component.fact(_accessors), b"SIMT_LOCKSTEP_TURN"))
-    turns = _Turns(kinds, source, component, waiters)
-    if not turns.possible:
+        kinds.append(_Kind(component.fact(_accesses), component.fact(_accessors), b"SIMT_LOCKSTEP_ITERATION"))
+    iterations = _Iterations(kinds, source, component, waiters)
+    if not iterations.possible:
         return
     ends: set[int] = set()  # the `while`s that end a `do`
     for match in _DO.finditer(code):
@@ -173,30 +173,30 @@ def _find(
         if closing is None or tail is None:
             continue
         ends.add(tail.start(1))
-        if turn := turns.macro(match.end(), closing):
+        if iteration := iterations.macro(match.end(), closing):
             place = tail.end(2)
-            yield Finding(Span(match.start(), match.end()), "do", "", (Edit(Span(place, place), turn + b", "),))
+            yield Finding(Span(match.start(), match.end()), "do", "", (Edit(Span(place, place), iteration + b", "),))
     for match in waits.LOOP.finditer(code):
         opening = match.end() - 1
         closing = source.closing(opening)
         if closing is None or match.start() in ends:
             continue
         end = waits.statement_end(source, closing + 1)
-        turn = turns.macro(closing + 1, end) if end is not None else b""
-        if not turn:
+        iteration = iterations.macro(closing + 1, end) if end is not None else b""
+        if not iteration:
             continue
         if match["word"] == b"while":
             edits = (
                 Edit(Span(*match.span("word")), b"for"),
                 Edit(Span(opening + 1, opening + 1), b"; "),
-                Edit(Span(closing, closing), b"; " + turn),
+                Edit(Span(closing, closing), b"; " + iteration),
             )
             yield Finding(Span(match.start(), opening), "while", "", edits)
             continue
         cuts = waits.semicolons(code, opening + 1, closing)
         if len(cuts) == 2:
             step = code[cuts[1] + 1 : closing].strip(b" \t\r\n\\")
-            new = (b", " if step else b" ") + turn
+            new = (b", " if step else b" ") + iteration
             yield Finding(Span(match.start(), opening), "for", "", (Edit(Span(closing, closing), new),))
 
 

@@ -19,7 +19,7 @@ from hipport.program.extensions import built_from
 from hipport.program.include_graph import Shared
 from hipport.program.project import Project
 from hipport.syntax.cpp import Cpp
-from hipport.syntax.python import Python
+from hipport.syntax.python_script import Python
 
 T = TypeVar("T")
 

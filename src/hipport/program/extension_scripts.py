@@ -18,7 +18,7 @@ import libcst as cst
 from hipport.core.globs import Glob
 from hipport.program.extension_facts import Extension
 from hipport.program.script_names import Binding, ScriptNames, called
-from hipport.syntax.python import Python, literal
+from hipport.syntax.python_script import Python, literal
 
 
 def include_folders(script: Python) -> tuple[str, ...]:

@@ -20,7 +20,7 @@ from hipport.core.source import Source
 from hipport.program.extension_facts import Extension, Sign
 from hipport.program.project import Project
 from hipport.syntax.cpp import UNITS, Cpp
-from hipport.syntax.python import Python, syntax_tree
+from hipport.syntax.python_script import Python, syntax_tree
 
 _GPU = re.compile(rb"cuda|CUDA|__global__|__device__|hip_runtime|<<\s*<")
 

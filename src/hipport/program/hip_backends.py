@@ -112,7 +112,7 @@ def known(project: Project) -> Project:
 def _with_counterparts(project: Project) -> Project:
     """The project with the C++ files that bear on those to be ported: connected to them, or with similar paths."""
     near = project.close
-    alike = {_without_side(path) for path in near}
+    counterparts = {_without_side(path) for path in near}
     folders = {folder for path in near for folder in path.parents if _HIP_WORD.fullmatch(folder.name)}
     return project.of(
         tuple(
@@ -120,7 +120,7 @@ def _with_counterparts(project: Project) -> Project:
             for source in project.sources
             if not isinstance(source, Cpp)
             or source.path in near
-            or _without_side(source.path) in alike
+            or _without_side(source.path) in counterparts
             or not folders.isdisjoint(source.path.parents)
         )
     )
@@ -412,8 +412,8 @@ def _select_paired(sides: _Sides) -> None:
     for source in (file for group in sides.groups for file in group) if both else ():
         for include in source.includes:
             for other in sides.project.included(source, include):
-                alike = both.get(_without_side(other.path), ())
-                ends = [each for each in alike if each.as_posix().endswith(f"/{include.path}")]
+                counterparts = both.get(_without_side(other.path), ())
+                ends = [each for each in counterparts if each.as_posix().endswith(f"/{include.path}")]
                 beside = source.path.parent / include.path in ends
                 if {sides.side[each] for each in ends} == {"hip", "cuda"} and not beside:
                     sides.selectors.add(source.path)

@@ -4,8 +4,8 @@
 The search follows the build: beside the file, then in the folders that the build scripts name for it. If scripts do not
 tell, it guesses within one program: a file of that name below the nearest script that builds a whole program, or in a
 folder above that only holds headers or has a usual name for shared ones. A path with two or more parts may also be a
-unique file anywhere. Anything else is not of the tree: a header of the same name in another program is not a candidate,
-as each program has its `utils.h`.
+unique file anywhere, but not one among the sources of a program that is built apart. Anything else is not of the tree:
+a header of the same name in another program is not a candidate, as each program has its `utils.h`.
 """
 
 from __future__ import annotations
@@ -152,9 +152,21 @@ class Includes:
         ]
         near = [other for other in ending if self._is_near(source, other)]
         if not near:
-            return ending if len(parts) > 1 and len(ending) == 1 else []
+            only = len(parts) > 1 and len(ending) == 1
+            return ending if only and not self._is_apart(source, ending[0], "/".join(parts)) else []
         most = max(_shared(source, other) for other in near)
         return [other for other in near if _shared(source, other) == most]
+
+    def _is_apart(self, source: str, other: str, path: str) -> bool:
+        """Say whether two programs are built apart, and the other file is among the sources of the one that has it.
+
+        `path` is how the source includes it. What lies in a folder for headers alone may be for others.
+        """
+        mine, theirs = self._program(posixpath.dirname(source)), self._program(posixpath.dirname(other))
+        if mine is None or theirs is None or _is_below(theirs, mine) or not other.endswith(path):
+            return False
+        folder = other.removesuffix(path).rstrip("/")
+        return folder in self._compiling and _is_below(folder, theirs)
 
     def _is_near(self, source: str, other: str) -> bool:
         """Say whether a file that is included by its bare name may be the other one, by their folders."""

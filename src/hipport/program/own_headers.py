@@ -28,7 +28,9 @@ _MODULE = re.compile(rb"\$\{CMAKE_CURRENT_LIST_DIR\}/([\w./-]*\bhipport/\w+\.cma
 _BESIDE = re.compile(rb"\$\{HIPPORT_FOLDER\}/(\w+\.cmake)")
 # Of these, the headers that every compiler has, and macros that enable functions of a HIP header: they change nothing
 # else.
-_ANYWHERE = re.compile(rb"^#include <(?:cstdint|math\.h)>\r?\n|^#define \w+ 1\r?\n(?=#include <hip\w+/)", re.MULTILINE)
+_ANYWHERE = re.compile(
+    rb"(?:\A|(?<=[\r\n]))(?:#include <(?:cstdint|math\.h)>(?:\r\n?|\n)|#define \w+ 1(?:\r\n?|\n)(?=#include <hip\w+/))"
+)
 _PATH = re.compile(rb"[<\"]([^<>\"\r\n]+)[>\"]")
 _RUNTIME = "hip/hip_runtime.h"
 #: For several headers of PyTorch at once, placed after all others.
@@ -101,7 +103,8 @@ def line_of(source: Cpp, path: str) -> int:
     for include in source.includes:
         if include.directive.start < point:
             continue
-        end = source.text.find(b"\n", include.directive.end) + 1
+        line_end = source.line_end.search(source.text, include.directive.end)
+        end = line_end.end() if line_end is not None else 0
         found = _order(include.path)
         if include.directive.start > point or not end or found is None or wanted is None or found > wanted:
             break

@@ -25,14 +25,15 @@ DEFAULT_ARCHS = ("gfx942", "gfx1100")
 
 # A possible #include; it also matches in comments and strings.
 _INCLUDE = re.compile(
-    rb"include(?:_next)?(?:[ \t]|\\\r?\n|/\*(?:[^*]|\*(?!/))*\*/)*([\"<])([^\">\r\n]{1,4096})[\">]", re.DOTALL
+    rb"include(?:_next)?(?:[ \t]|\\[ \t\f\v]*(?:\r\n?|\n)|/\*(?:[^*]|\*(?!/))*\*/)*([\"<])([^\">\r\n]{1,4096})[\">]",
+    re.DOTALL,
 )
 # The beginning of a program: two files that match belong to two programs.
 _MAIN = re.compile(rb"\b(?:int|void|auto|signed)\s+(?:\w+\s+)?(?:w?main|_tmain)\s*\(")
 
 # Major version, minor version, stepping and features, as in LLVM's AMDGPU guide; or a generic target.
 _ARCH = re.compile(r"gfx(?P<major>\d{1,2}?)(?:\d[0-9a-f]|(?:-\d)?-generic)(?::(?:xnack|sramecc)[+-])*")
-# Device code, and constants that device code may have to agree on with host code.
+# Device code, and constants that may have to be the same in device code and host code.
 _FOR_DEVICES = re.compile(
     rb"__(?:device|global|shared|constant)__|__CUDA_ARCH__|<<<[^;\"\n]{0,200},|\basm\b|\w_sync\b"
     rb"|\b(?:define|const|constexpr|enum)\b[^\n;]{0,200}?(?:[Ww]arp|WARP|[Ll]ane|LANE|[Mm]ask|MASK|0[xX][fF]{8})"
@@ -78,10 +79,10 @@ class Target:
             if not _ARCH.fullmatch(arch):
                 raise ValueError(f"{arch!r} is not an AMD GPU architecture; for example: gfx942, gfx1100")
             if arch.partition(":")[0] not in _PROCESSORS:
-                alike = [*get_close_matches(arch.partition(":")[0], sorted(_PROCESSORS), 5, 0.7), *DEFAULT_ARCHS]
+                near = [*get_close_matches(arch.partition(":")[0], sorted(_PROCESSORS), 5, 0.7), *DEFAULT_ARCHS]
                 raise ValueError(
                     f"{arch!r} is not a GPU that compilers know; known are, for example: "
-                    f"{', '.join(dict.fromkeys(alike))}; rocminfo prints the machine's"
+                    f"{', '.join(dict.fromkeys(near))}; rocminfo prints the machine's"
                 )
         if self.rocm < (5, 2):
             raise ValueError(f"ROCm {self.rocm[0]}.{self.rocm[1]} is too old; hipport ports to ROCm 5.2 and later")

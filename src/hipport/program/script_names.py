@@ -12,7 +12,7 @@ from functools import cached_property
 import libcst as cst
 
 from hipport.syntax.holes import HOLE
-from hipport.syntax.python import Python, children, literal
+from hipport.syntax.python_script import Python, children, literal
 
 _CONVERSION = re.compile(r"%(\(\w+\))?([-+ #0-9.]*)([a-z])")
 _FIELD = re.compile(r"\{(\w*)([^{}\w][^{}]*)?\}")

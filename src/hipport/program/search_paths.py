@@ -18,7 +18,7 @@ from typing import Any
 from hipport.core.source import Source
 from hipport.syntax.cmake_script import CMake
 from hipport.syntax.make import Makefile
-from hipport.syntax.python import Python
+from hipport.syntax.python_script import Python
 
 #: Limits on values of a variable, characters of a value, and depth; beyond them a script contributes nothing.
 _VALUES, _LENGTH, _DEEPEST = 32, 4096, 8

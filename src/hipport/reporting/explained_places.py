@@ -1,23 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Report the findings in a line of a program, the waits in it that stay, and the grounds of both."""
+"""Report the findings in a line of a program, or that replace a wait in it, the waits that stay, and the grounds."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import PurePath
 from typing import Any
 
 from hipport.core.edits import Span
-from hipport.core.proof import Ground, Kept
+from hipport.core.proof import Ground, Kept, NeededChange, Scope
 from hipport.core.source import Source
-from hipport.engine.outcomes import Ported, Reported
+from hipport.engine.outcomes import Outcome, Ported, Reported
 from hipport.engine.pipeline import Pass
 
 
 @dataclass(frozen=True)
 class Explained:
-    """A line of a file: its text, the findings in it, and the waits in it that stay as they are.
+    """A line of a file: its text, the findings in it or that replace a wait in it, and the waits in it that stay.
 
     `set_aside` says why a run on the whole tree leaves the file alone; empty if it does not. If it does, the findings
     are those of a run on the file itself.
@@ -59,12 +59,34 @@ def explain_place(
         for each in ported.reported
         if each.path == path and (each.line == line or (each.span.start < part.end and part.start < each.span.end))
     )
-    kept = tuple(_kept(ported, passes, source, part))
-    return Explained(path, line, lines[line - 1].decode("utf-8", "replace"), reported, kept, set_aside)
+    kept: list[Kept] = []
+    for each, owner in _kept(ported, passes, source, part):
+        changes = [(need, _change(ported, owner, need)) for need in each.needs]
+        missed = next((need for need, change in changes if change is None), None)
+        replaced = [change for need, change in changes if need.here and change is not None]
+        reported += tuple(change for change in replaced if change not in reported)
+        if not replaced:
+            kept.append(each if missed is None else replace(each, proof=(_not_made(ported, owner, missed),)))
+    return Explained(path, line, lines[line - 1].decode("utf-8", "replace"), reported, tuple(kept), set_aside)
 
 
-def _kept(ported: Ported, passes: Sequence[Pass[Any]], source: Source, part: Span) -> Iterator[Kept]:
-    """Yield the waits in a part of a file that stay, without duplicates."""
+def _change(ported: Ported, owner: str, need: NeededChange) -> Reported | None:
+    """Return the finding of the pass `owner` whose change was needed and is made; None if it is not made."""
+    wanted = (need.path, f"{owner}/{need.kind}", need.start, Outcome.APPLIED)
+    found = (each for each in ported.reported if (each.path, each.rule, each.span.start, each.outcome) == wanted)
+    return next(found, None)
+
+
+def _not_made(ported: Ported, owner: str, need: NeededChange) -> Ground:
+    """Return the ground that a proof lacks because a change that it needs is not made."""
+    source = ported.before.by_path[need.path]
+    line = source.position(need.start)[0]
+    reason = f"the change of {owner}/{need.kind} in line {line} of {need.path.as_posix()} is not made"
+    return Ground("all threads that wait with it reach it together", Scope.BLOCK, reason, need.path, line, proven=False)
+
+
+def _kept(ported: Ported, passes: Sequence[Pass[Any]], source: Source, part: Span) -> Iterator[tuple[Kept, str]]:
+    """Yield the waits in a part of a file, without duplicates, each with the name of the pass that judges it."""
     seen: set[tuple[int, int]] = set()
     for each in passes:
         if each.kept is None or not isinstance(source, each.language):
@@ -72,4 +94,4 @@ def _kept(ported: Ported, passes: Sequence[Pass[Any]], source: Source, part: Spa
         for kept in each.kept(source, ported.before, part):
             if (kept.start, kept.end) not in seen:
                 seen.add((kept.start, kept.end))
-                yield kept
+                yield kept, each.name

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Say what hipport does with a name, and why: a pass, a rule, a pitfall, a fault, or any name in a program.
 
-Nothing is written a second time for this. Passes have docstrings and tables; rules have fixtures; the treatment of a
-program's name is shown by porting small programs that use it. Findings that also occur for an unknown name in its place
-are not about the name, and are left out.
+Nothing is written a second time for this. Passes have docstrings and tables; rules have fixtures, or a text in
+rules.toml if a fixture cannot show them; the treatment of a program's name is shown by porting small programs that use
+it. Findings that also occur for an unknown name in its place are not about the name, and are left out.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from hipport import testing
 from hipport.core.source import Source
@@ -65,8 +65,11 @@ _IN_SETUP = (
     'setup(ext_modules=[CUDAExtension("x", ["x.cu"], extra_compile_args={{"nvcc": ["{}"]}})])\n\n'
 )
 
+#: Tables about hipport itself, which have no rows about names of programs.
+_OWN_TABLES = ("pitfalls.toml", "rules.toml")
+
 #: The text about the rule `failed`, which every pass has.
-_FAILED = """A pass raised an error on a file, or made edits that contradict each other. That is a defect of hipport.
+FAILED = """A pass raised an error on a file, or made edits that contradict each other. That is a defect of hipport.
 
 Nothing of the tree is written then, and the exit status is 2: what the pass would have ported is missing, and passes
 behind it may have counted on it. Please report it with the file, or as little of it as fails alone. To port all else
@@ -167,20 +170,22 @@ def explain(
     by_name = {each.name: each for each in passes}
     pitfalls = tuple(_pitfalls(tables))
     rules = _rules(cases)
+    texts = rule_texts(tables)
     number = re.fullmatch(r"(?:pitfall\s*|#)?(\d+)", name, re.IGNORECASE)
     if number and int(number[1]) in {each.number for each in pitfalls}:
         found = tuple(each for each in pitfalls if each.number == int(number[1]))
         about = {each: first_sentence(by_name[each].doc) for each in found[0].passes}
         return Explanation(name, "pitfall", passes=about, pitfalls=found)
     if name in by_name:
-        own = tuple(rule for rule in rules if rule.partition("/")[0] == name)
-        shown = tuple(_shown(by_name[name], own, rules, 3))
+        own = tuple(rule for rule in sorted({*rules, *texts}) if rule.partition("/")[0] == name)
+        shown = tuple(_shown(by_name[name], [rule for rule in own if rule in rules], rules, 3))
         told = tuple(each for each in pitfalls if name in each.passes)
         return Explanation(name, "pass", by_name[name].doc, own, shown, pitfalls=told)
     owner, _, kind = name.partition("/")
     if kind == "failed" and owner in by_name:
-        return Explanation(name, "rule", _FAILED, (name,), passes={owner: first_sentence(by_name[owner].doc)})
-    named = [rule for rule in rules if name in (rule, rule.partition("/")[2]) and rule.partition("/")[0] in by_name]
+        return Explanation(name, "rule", FAILED, (name,), passes={owner: first_sentence(by_name[owner].doc)})
+    known = sorted({*rules, *texts})
+    named = [rule for rule in known if name in (rule, rule.partition("/")[2]) and rule.partition("/")[0] in by_name]
     examples, rows = tuple(_ported(name, port)), tuple(_rows(name, tables))
     if name in _faults():
         found_by_executor = TableRow("faults.toml", "fault", _faults()[name])
@@ -190,18 +195,35 @@ def explain(
         rows = (*rows, found_by_executor)
     if named and not (examples or rows):
         shown = tuple(
-            each for rule in named for each in _shown(by_name[rule.partition("/")[0]], (rule,), {rule: rules[rule]}, 4)
+            each
+            for rule in named
+            if rule in rules
+            for each in _shown(by_name[rule.partition("/")[0]], (rule,), {rule: rules[rule]}, 4)
         )
+        told_by = [f"{texts[rule].certainty}  [{rule}]\n{texts[rule].says}" for rule in named if rule in texts]
         about = {rule.partition("/")[0]: first_sentence(by_name[rule.partition("/")[0]].doc) for rule in named}
-        return Explanation(", ".join(named), "rule", "", tuple(named), shown, passes=about)
+        return Explanation(", ".join(named), "rule", "\n\n".join(told_by), tuple(named), shown, passes=about)
     mentions = re.compile(rf"(?<![\w-]){re.escape(name)}(?![\w-])") if re.search(r"[^a-z]", name) else None
     owners = {example.rule.partition("/")[0] for example in examples} | {row.table.split(".")[0] for row in rows}
     owners |= {each.name for each in passes if mentions and mentions.search(each.doc)}
     told = tuple(each for each in pitfalls if mentions and mentions.search(f"{each.title} {each.says}"))
     if not (examples or rows or owners or told):
-        raise Unknown(name, _near(name, [*by_name, *rules, *_faults()], tables))
+        raise Unknown(name, _near(name, [*by_name, *known, *_faults()], tables))
     about = {each.name: first_sentence(each.doc) for each in passes if each.name in owners}
     return Explanation(name, "name", examples=examples, rows=rows, passes=about, pitfalls=told)
+
+
+class RuleText(NamedTuple):
+    """The text of a rule that no fixture shows, and the certainty of its findings."""
+
+    certainty: str
+    says: str
+
+
+@cache
+def rule_texts(tables: Path) -> dict[str, RuleText]:
+    """Return the rules that no fixture shows, from the table rules.toml in the folder of tables."""
+    return {rule: RuleText(row["certainty"], row["says"]) for rule, row in load(tables / "rules.toml")["rule"].items()}
 
 
 @cache
@@ -352,7 +374,7 @@ def _names_in_table(path: Path) -> dict[str, Any]:
 
 def _rows(name: str, tables: Path) -> Iterator[TableRow]:
     for path in _tables(tables):
-        if path.name != "pitfalls.toml":
+        if path.name not in _OWN_TABLES:
             for section, values in _found(name, _names_in_table(path), ()):
                 # Names that a release of ROCm introduced stand below its number.
                 release = section[-1] if section and re.fullmatch(r"\d+\.\d+", section[-1]) else ""
@@ -413,7 +435,7 @@ def _near(name: str, own: Sequence[str], tables: Path) -> list[str]:
     """Names with a spelling similar to `name`, hipport's own first."""
     known = set()
     for path in _tables(tables):
-        if path.name != "pitfalls.toml":
+        if path.name not in _OWN_TABLES:
             known |= _names(_names_in_table(path))
     lower = {each.lower(): each for each in (*sorted(known), *own)}
     wanted = name.lower()

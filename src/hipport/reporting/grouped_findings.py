@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Group the findings that are left to a person: each fact once, with all its places.
+"""Group the findings that are left to a person: each decision once, with all its places.
 
-A message is about one place: `SUBJECT: FACT`, or `WHAT WAS DONE; assumes FACT`. A CUDA function that ROCm lacks may be
-called at a hundred places, and a library that it lacks has a hundred functions, but this has to be known only once. So
-findings of the same certainty and outcome are one fact if their messages differ only in the subject, in line numbers,
-or in how the assumption arises; the fact belongs to the worst of their groups. Messages that are whole sentences about
-their place, or quote its code, are not grouped. A package that is imported in one file and listed in another is one
-decision, too: findings with the same `about` are one fact, with all their messages.
+A message is about one place: `SUBJECT: STATEMENT`, or `WHAT WAS DONE; assumes STATEMENT`. A CUDA function that ROCm
+lacks may be called at a hundred places, and a library that it lacks has a hundred functions, but this has to be known
+only once. So findings of the same certainty and outcome need one decision if their messages differ only in the subject,
+in line numbers, or in how the assumption arises; the decision belongs to the worst of their groups. Messages that are
+whole sentences about their place, or quote its code, are not grouped. A package that is imported in one file and listed
+in another needs one decision, too: findings with the same `about` are one decision, with all their messages.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from hipport.core.group import Group
 from hipport.core.proof import without_reason
 from hipport.engine.outcomes import Outcome, Reported
 
-#: The maximum number of subjects to name for a fact.
+#: The maximum number of subjects to name for a decision.
 SHOWN = 5
 # The maximum words of a subject, as in `__CUDA_ARCH__ is not defined on AMD and counts as 0 here: …`
 _WORDS = 10
@@ -43,8 +43,8 @@ _WORST = {Outcome.DROPPED: 0, Outcome.REPORTED: 1, Outcome.DECLINED: 2, Outcome.
 
 
 @dataclass(frozen=True)
-class Fact:
-    """One fact to know or to decide, with all its places, in order."""
+class Decision:
+    """A decision for a person, with all places that need it, in order."""
 
     group: Group
     certainty: Certainty
@@ -88,8 +88,8 @@ class Fact:
         return f"{shown}{more}: {self.message}" if shown else self.message
 
 
-def facts(reported: Iterable[Reported]) -> tuple[Fact, ...]:
-    """Return the facts that need a person, by group and the worst first, without failures of hipport itself."""
+def decisions(reported: Iterable[Reported]) -> tuple[Decision, ...]:
+    """Return the decisions for a person, by group and the worst first, without failures of hipport itself."""
     same: dict[tuple[object, ...], list[Reported]] = {}
     for each in reported:
         if each.needs_person and each.outcome is not Outcome.FAILED:
@@ -97,7 +97,7 @@ def facts(reported: Iterable[Reported]) -> tuple[Fact, ...]:
             same.setdefault(said, []).append(each)
     groups = [*Group]
     found = [
-        Fact(
+        Decision(
             min((each.group for each in places), key=groups.index),
             places[0].certainty,
             places[0].outcome,
@@ -106,40 +106,40 @@ def facts(reported: Iterable[Reported]) -> tuple[Fact, ...]:
         )
         for places in same.values()
     ]
-    found.sort(key=lambda fact: (groups.index(fact.group), _WORST[fact.outcome]))
+    found.sort(key=lambda decision: (groups.index(decision.group), _WORST[decision.outcome]))
     return tuple(_merged(found))
 
 
-def _merged(found: list[Fact]) -> Iterator[Fact]:
-    """Merge two facts that refer to each other's places, or are about one subject.
+def _merged(found: list[Decision]) -> Iterator[Decision]:
+    """Merge two decisions that refer to each other's places, or are about one subject.
 
     Examples are code that is missing on AMD, and the condition that selects it; or a package that is listed and
     imported.
     """
     at: dict[tuple[str, int], list[int]] = {}
-    for number, fact in enumerate(found):
-        for each in fact.places:
+    for number, decision in enumerate(found):
+        for each in decision.places:
             at.setdefault((each.path.as_posix(), each.line), []).append(number)
     naming = {
         (number, other)
-        for number, fact in enumerate(found)
-        for each in fact.places
+        for number, decision in enumerate(found)
+        for each in decision.places
         for path, line in _PLACE.findall(each.message)
         for other in at.get((path, int(line)), ())
     }
     parts: dict[int, list[int]] = {}
     into: dict[int, int] = {}
     about: dict[tuple[str, bool], int] = {}
-    for number, fact in enumerate(found):
+    for number, decision in enumerate(found):
         first = next((i for i in range(number) if (i, number) in naming and (number, i) in naming), number)
-        for name in dict.fromkeys(each.about for each in fact.places if each.about):
-            known = about.setdefault((name, fact.group is Group.DOCUMENTS), number)
+        for name in dict.fromkeys(each.about for each in decision.places if each.about):
+            known = about.setdefault((name, decision.group is Group.DOCUMENTS), number)
             first = known if first == number else first
         into[number] = into.get(first, number)
         parts.setdefault(into[number], []).append(number)
     for first, numbers in parts.items():
         places = tuple(place for number in numbers for place in found[number].places)
-        # A fact that names the places of another one includes its statement.
+        # A decision that names the places of another one includes its statement.
         said = {found[number].sentence: None for number in numbers if found[number].places[0].about}
         also = tuple(sentence for sentence in said if sentence != found[first].sentence)
         yield replace(found[first], places=places, also=also)
@@ -175,10 +175,10 @@ def _without_asides(text: str) -> str:
 
 
 def _split_message(message: str) -> tuple[str, str]:
-    """Return (subject, fact) of a message; an empty subject if it is a sentence."""
-    subject, colon, fact = _split(message)
+    """Return (subject, statement) of a message; an empty subject if it is a sentence."""
+    subject, colon, statement = _split(message)
     assumes = _ASSUMES.search(message)
     named = "→" in subject or ("`" not in subject and len(_without_asides(subject).split()) <= _WORDS)
     if colon and named and not (assumes and assumes.start() < len(subject)):
-        return subject, fact
+        return subject, statement
     return (message[: assumes.start()], message[assumes.end() :]) if assumes else ("", message)

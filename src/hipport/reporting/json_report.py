@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from hipport.core.proof import Ground
 from hipport.engine.outcomes import Outcome, Ported, Reported
 from hipport.program.project import Target
-from hipport.reporting.grouped_findings import Fact, facts
+from hipport.reporting.grouped_findings import Decision, decisions
 from hipport.reporting.oracle_report import oracle_as_values
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def as_json(ported: Ported, *, would: bool = False, **more: Any) -> str:
             {"path": file.path.as_posix(), "sha256": hashlib.sha256(file.text).hexdigest()} for file in ported.created
         ],
         "findings": [_reported_as_json(reported, would=would) for reported in ported.reported],
-        "facts": [_fact_as_json(fact, would=would) for fact in facts(ported.reported)],
+        "decisions": [_decision_as_json(decision, would=would) for decision in decisions(ported.reported)],
         "skipped": [
             {"path": skipped.path.as_posix(), "kind": skipped.kind, "why": skipped.why}
             for skipped in ported.before.skipped
@@ -81,7 +81,7 @@ def reviewed_as_json(reviewed: Sequence[Reviewed]) -> str:
             {
                 "root": str(each.root),
                 "findings": [_reported_as_json(reported) for reported in each.reported],
-                "facts": [_fact_as_json(fact) for fact in facts(each.reported)],
+                "decisions": [_decision_as_json(decision) for decision in decisions(each.reported)],
                 "ignored": each.ignored,
                 "gone": [path.as_posix() for path in each.gone],
             }
@@ -230,17 +230,17 @@ def ground_as_json(ground: Ground) -> dict[str, Any]:
     }
 
 
-def _fact_as_json(fact: Fact, *, would: bool = False) -> dict[str, Any]:
+def _decision_as_json(decision: Decision, *, would: bool = False) -> dict[str, Any]:
     return {
-        "group": str(fact.group),
-        "certainty": str(fact.certainty),
-        "outcome": outcome_said(fact.outcome, would=would),
-        "reason": fact.reason,
-        "rules": list(fact.rules),
-        "message": fact.message,
-        "subjects": list(fact.subjects),
+        "group": str(decision.group),
+        "certainty": str(decision.certainty),
+        "outcome": outcome_said(decision.outcome, would=would),
+        "reason": decision.reason,
+        "rules": list(decision.rules),
+        "message": decision.message,
+        "subjects": list(decision.subjects),
         "places": [
             {"path": each.path.as_posix(), "line": each.line, "column": each.column, "rule": each.rule}
-            for each in fact.places
+            for each in decision.places
         ],
     }

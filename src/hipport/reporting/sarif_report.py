@@ -15,7 +15,7 @@ from urllib.parse import quote
 from hipport import __version__
 from hipport.core.source import Source
 from hipport.engine.outcomes import Outcome, Ported, Reported
-from hipport.reporting.grouped_findings import facts
+from hipport.reporting.grouped_findings import decisions
 from hipport.reporting.json_report import outcome_said
 
 _SARIF_SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
@@ -35,11 +35,11 @@ def as_sarif(ported: Ported, about: Mapping[str, str] | None = None, *, would: b
     seen: Counter[str] = Counter()
     by_path = ported.before.by_path
     results = []
-    for fact in facts(ported.reported):
-        first, *others = fact.places
+    for decision in decisions(ported.reported):
+        first, *others = decision.places
         result = _sarif_result(first, rules, by_path[first.path], seen, would=would)
-        if fact.subjects:
-            result["message"] = {"text": fact.sentence}
+        if decision.subjects:
+            result["message"] = {"text": decision.sentence}
         if others:
             result["relatedLocations"] = [
                 {"id": number, **_sarif_place(each, by_path[each.path]), "message": {"text": each.message}}

@@ -12,8 +12,8 @@ from hipport.core.finding import Certainty
 from hipport.core.proof import Ground
 from hipport.core.terminal import block, joined, painter
 from hipport.engine.outcomes import Outcome, Ported
-from hipport.reporting import facts_report
-from hipport.reporting.grouped_findings import facts
+from hipport.reporting import decisions_report
+from hipport.reporting.grouped_findings import decisions
 from hipport.reporting.oracle_report import oracle_lines
 from hipport.syntax.cpp import UNITS
 
@@ -47,8 +47,8 @@ def as_text(
         for each in failures:
             lines.append(f"  {paint('path', each.path.as_posix())}  {each.reason}  " + paint("dim", f"[{each.rule}]"))
         lines.append("")
-    found = facts(ported.reported)
-    lines += facts_report.listed(found, paint, width, whole=whole)
+    found = decisions(ported.reported)
+    lines += decisions_report.listed(found, paint, width, whole=whole)
     counts = Counter(r.rule for r in ported.reported if r.outcome is Outcome.APPLIED)
     if counts:
         lines.append("would change" if would else "changed")
@@ -57,8 +57,8 @@ def as_text(
         lines.append("")
     lines += _files_lines(ported, width, would=would)
     lines += _skipped_lines(ported, paint)
-    lines += facts_report.table(found, paint)
-    lines += facts_report.wrapped(summary(ported, would=would), width)
+    lines += decisions_report.table(found, paint)
+    lines += decisions_report.wrapped(summary(ported, would=would), width)
     return joined(lines)
 
 
@@ -71,7 +71,7 @@ def _files_lines(ported: Ported, width: int | None, *, would: bool) -> Iterator[
         shown = [path.as_posix() for path in paths[:_NAMED]]
         more = [f"and {len(paths) - _NAMED} more"] if len(paths) > _NAMED else []
         if paths:
-            yield from facts_report.wrapped(f"{what}: {', '.join([*shown, *more])}", width, "  ", begin="")
+            yield from decisions_report.wrapped(f"{what}: {', '.join([*shown, *more])}", width, "  ", begin="")
     if any(of_files.values()):
         yield ""
 
@@ -110,10 +110,10 @@ def reviewed_as_text(
     for each in reviewed:
         if len(reviewed) > 1:
             lines.append(paint("path", str(each.root)))
-        found = facts(each.reported)
-        lines += facts_report.listed(found, paint, width, whole=whole)
+        found = decisions(each.reported)
+        lines += decisions_report.listed(found, paint, width, whole=whole)
         lines += [f"{path.as_posix()} was rewritten and is no longer there" for path in each.gone]
-        lines += facts_report.table(found, paint)
+        lines += decisions_report.table(found, paint)
         text = f"{_plural(len(found), 'assumption')} at {_plural(len(each.reported), 'place')}"
         text += f"; {each.ignored} checked, as comments say" if each.ignored else ""
         lines.append(f"{text}. When you have checked one, write a comment `hipport: ignore[RULE] why` on its line")

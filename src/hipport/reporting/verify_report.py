@@ -75,10 +75,10 @@ def _table(verified: Verified, paint: Callable[[str, str], str]) -> Iterator[str
 
 def _depends_on_order(verified: Verified, paint: Callable[[str, str], str]) -> Iterator[str]:
     """Yield the cases in which the original differs from itself."""
-    alike: dict[tuple[str, ...], list[str]] = {}
+    same: dict[tuple[str, ...], list[str]] = {}
     for case, others in verified.depends_on_order.items():
-        alike.setdefault(others, []).append(case)
-    for others, of in alike.items():
+        same.setdefault(others, []).append(case)
+    for others, of in same.items():
         yield (
             f"{', '.join(of)}: the {paint('bad', 'original')} differs from itself when its threads run in another "
             f"order ({', '.join(others)}): a data race, or sums that rounding changes by more than the tolerance. "

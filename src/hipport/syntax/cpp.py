@@ -436,7 +436,7 @@ class Cpp(CppText):
         """Whether every bracket in the code has a partner."""
         return not _open(self.code)
 
-    def reads_alike(self, result: Source) -> bool:
+    def reads_the_same(self, result: Source) -> bool:
         """Say whether the code outside the edits of `result` is the same as before, with the same directives."""
         if not isinstance(result, Cpp) or result.before is not self:
             return True

@@ -16,7 +16,7 @@ from hipport.syntax.lexing import SPLICE, SPLICED_BEFORE, first_on_line, lex
 from hipport.syntax.parsing import Lexed
 from hipport.syntax.vocabulary import IDENTIFIER, Vocabulary, places_of, vocabulary_with, words_of
 
-_BETWEEN = re.compile(rb"(?:\s|\\\r?\n)+")
+_BETWEEN = re.compile(rb"(?:\s|\\(?=\s))+")
 
 _INCLUDE = re.compile(rb"\#[ \t]*(?:include(?:_next)?|import)\b[ \t]*(?P<path>[<\"][ \t]*[>\"])")
 

@@ -18,7 +18,7 @@ _BY_NAME = b"hipLaunchKernelGGL"
 _WRAPPED = re.compile(rb"^(?:\s|\(|\bHIP_KERNEL_NAME\s*\()*|[\s)]*$")
 _PART = re.compile(rb"[()\[\]{},;]|>>>|<<<")
 # Text that may stand between the parts of `<<<` and `>>>`; nvcc joins them.
-_GAP = rb"(?:[ \t\r\n]|\\\r?\n)*"
+_GAP = rb"(?:[ \t\r\n]|\\(?=\s))*"
 # `<:` and `<%` are digraphs of `[` and `{`.
 _OPENING = re.compile(rb"<(?<!<<)" + _GAP + rb"<" + _GAP + rb"<(?![<:%=])")
 _OPERATOR = re.compile(rb"\boperator\s*$")

@@ -20,7 +20,7 @@ from hipport.core.source import Source
 from hipport.syntax.cmake_script import CMake
 from hipport.syntax.cpp import Cpp
 from hipport.syntax.own_guards import MARK
-from hipport.syntax.python import Python
+from hipport.syntax.python_script import Python
 
 # hipport's mark, which belongs to the text before it.
 _MARK = MARK.strip()

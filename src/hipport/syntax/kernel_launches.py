@@ -16,7 +16,7 @@ _BLANK = b" \t\r\n\\"
 _WORD = re.compile(rb"\w*\Z")
 _DEFINE = re.compile(rb"#[ \t]*define[ \t]+\w+(\([^()]*\))?")
 _OPEN = {b")": b"(", b"]": b"[", b"}": b"{"}
-_NEXT = re.compile(rb"(?:[ \t\r\n]|\\\r?\n)*\(")
+_NEXT = re.compile(rb"(?:[ \t\r\n]|\\(?=\s))*\(")
 _TOKEN = re.compile(rb"[()\[\]{},<]")
 #: Words that cannot begin an operand.
 _KEYWORDS = frozenset(b"if for while switch return else do case catch co_return co_yield co_await throw goto".split())

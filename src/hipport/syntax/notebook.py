@@ -19,7 +19,7 @@ from typing import ClassVar
 from hipport.core.edits import Edit, Span
 from hipport.core.group import Group
 from hipport.core.source import BYTE_ORDER_MARK, Embedded, Source
-from hipport.syntax.python import Python, compiles
+from hipport.syntax.python_script import Python, compiles
 from hipport.syntax.shell import Shell
 
 _SPACE = re.compile(r"[ \t\r\n]*")

@@ -16,7 +16,9 @@ a mark.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
+from hipport.core.edits import Span
 from hipport.syntax.preprocessor_values import tokens
 
 #: The predefined macros of nvcc, and those of hipcc, which needs no flag for extended lambdas and constexpr functions.
@@ -34,7 +36,7 @@ MARK = b" /* hipport */"
 
 _HIP = rb"(?:__HIPCC__|__HIPCC_RTC__|__HIP_PLATFORM_AMD__|__HIP_DEVICE_COMPILE__)"
 # A formatter may break lines, and use other blanks; a comment may go over several lines.
-_GAP = rb"(?:\s|\\\r?\n)*"
+_GAP = rb"(?:\s|\\(?=\s))*"
 _SAID = rb"/\*[ \t]*hipport[ \t]*\*/"
 _MARKED = re.compile(
     rb"(?:%(gap)b(?:\|\||&&)%(gap)b!?defined\(%(hip)b\))+%(gap)b%(said)b" % {b"gap": _GAP, b"hip": _HIP, b"said": _SAID}
@@ -70,6 +72,15 @@ def is_marked(text: bytes) -> bool:
     return _MARKED.search(text) is not None
 
 
+def additions(code: bytes, text: bytes) -> Iterator[Span]:
+    """Yield the marked additions to a condition, from its code and its text, which includes comments."""
+    if _LEFT_OUT.fullmatch(text.strip()):
+        return
+    for marked in _MARKED.finditer(text):
+        if b"defined" in code[marked.start() : marked.end()]:  # not a comment itself
+            yield Span(*marked.span())
+
+
 def is_paired(rest: bytes) -> bool:
     """Say whether a condition continues, after a macro of nvcc, with the corresponding macro of hipcc."""
     return _PAIRED.match(rest) is not None
@@ -81,9 +92,8 @@ def asked(code: bytes, text: bytes) -> bytes:
         return code
     if _LEFT_OUT.fullmatch(text.strip()):
         return b"1"
-    for marked in reversed(list(_MARKED.finditer(text))):
-        if b"defined" in code[marked.start() : marked.end()]:  # not a comment itself
-            code = code[: marked.start()] + code[marked.end() :]
+    for marked in reversed([*additions(code, text)]):
+        code = code[: marked.start] + code[marked.end :]
     if not any(name in code for name in EQUALS):
         return code
     words = b" ".join(tokens(code))

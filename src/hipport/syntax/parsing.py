@@ -97,7 +97,7 @@ _SPACES = frozenset((b"__host__", b"__device__"))
 # Before an attribute behind a name that is declared.
 _DECLARED = re.compile(rb"[\w\]]\s*\Z")
 _BEHIND_NAME = re.compile(rb"\s*[=;,\[{]")
-_PRAGMAS_IN = re.compile(rb"\)((?:\s*?\n[ \t]*#[ \t]*pragma\b(?!\s+omp\b)[^\n]*)+)")
+_PRAGMAS_IN = re.compile(rb"\)((?:\s*?[\r\n][ \t]*#[ \t]*pragma\b(?!\s+omp\b)[^\r\n]*)+)")
 
 
 class Lexed(Source):
@@ -149,7 +149,7 @@ def parsed_tree(source: Lexed, before: Lexed, tree: tree_sitter.Tree | None) -> 
         assert step.before is not None
         step = step.before
     # Code outside the edits must be unchanged, because the parser is told only about the edits.
-    if not all(step.before is not None and step.before.reads_alike(step) for step in steps):
+    if not all(step.before is not None and step.before.reads_the_same(step) for step in steps):
         return parser.parse(text_to_parse(source))
     tree = tree.copy()
     for step in reversed(steps):

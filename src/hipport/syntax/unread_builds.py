@@ -21,16 +21,21 @@ _COMMENT = re.compile(
 _RUST_COMMENT = re.compile(rb"(?P<kept>\"(?:[^\"\\]|\\.)*\")|//[^\n]*|/\*(?:.|\n)*?\*/")
 
 
+_XML_COMMENT = re.compile(rb"(?P<kept>(?!))|<!--(?:.|\n)*?(?:-->|\Z)")
+
+
 @dataclass(frozen=True)
 class OtherBuild(Source):
-    """A script of Meson, Bazel, SCons, xmake, Autoconf or Cargo."""
+    """A script of a build system that is not parsed: Meson, Bazel, Visual Studio and others."""
 
     group: ClassVar[Group] = Group.BUILD
 
     @cached_property
     def code(self) -> bytes:
         """The text with comments blanked, of the same length."""
-        comment = _RUST_COMMENT if self.path.suffix == ".rs" else _COMMENT
+        comment = {".rs": _RUST_COMMENT, ".zig": _RUST_COMMENT, ".vcxproj": _XML_COMMENT}.get(
+            self.path.suffix, _COMMENT
+        )
         return comment.sub(lambda match: match["kept"] or b" " * len(match.group()), self.text)
 
     def place_of(self, pattern: re.Pattern[bytes]) -> Span | None:

@@ -28,7 +28,7 @@ from hipport.engine.outcomes import Ported
 from hipport.executor import torch_extension as building
 from hipport.executor import torch_installed, torch_units
 from hipport.syntax.cpp import UNITS
-from hipport.syntax.python import syntax_tree
+from hipport.syntax.python_script import syntax_tree
 from hipport.toolchain.machine import torch_of
 from hipport.toolchain.processes import Box, run_script
 from hipport.toolchain.toolchains import cache

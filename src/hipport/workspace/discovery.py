@@ -30,7 +30,7 @@ from hipport.syntax.cpp import Cpp
 from hipport.syntax.file_languages import LOOKED_INTO, is_of_gpus, is_read, source
 from hipport.syntax.packaging import Requirements
 from hipport.syntax.program_settings import LONGEST
-from hipport.syntax.python import Python
+from hipport.syntax.python_script import Python
 from hipport.workspace.excluded import Excluded
 from hipport.workspace.journal import FOLDER, Journal, refuse_half_done
 

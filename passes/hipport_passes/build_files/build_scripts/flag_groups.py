@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 import libcst as cst
 
 from hipport.program.script_names import Binding, called, lone_call
-from hipport.syntax.python import children
+from hipport.syntax.python_script import children
 from hipport_passes.build_files.build_scripts.flag_sinks import Sink, sinks, variables
 from hipport_passes.build_files.build_scripts.script import THROUGH, Script, places
 from hipport_passes.build_files.build_scripts.script_conditions import ROCM

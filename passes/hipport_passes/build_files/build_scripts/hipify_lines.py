@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from hipport.core.edits import Edit, Span
 from hipport.syntax.build_names import NAMES
-from hipport.syntax.python import Misplaced, Python, children
+from hipport.syntax.python_script import Misplaced, Python, children
 
 if TYPE_CHECKING:
     import libcst as cst

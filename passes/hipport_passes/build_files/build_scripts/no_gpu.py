@@ -17,7 +17,7 @@ from hipport.core.edits import Edit
 from hipport.core.finding import Certainty
 from hipport.program.script_names import called
 from hipport.syntax.build_names import NAMES
-from hipport.syntax.python import children
+from hipport.syntax.python_script import children
 from hipport_passes.build_files.build_scripts.script import NVCC, RUNS, Script, full_name, reads
 from hipport_passes.build_files.build_scripts.script_conditions import ARCHITECTURES
 from hipport_passes.build_files.build_scripts.script_edits import Said

@@ -13,7 +13,7 @@ import libcst as cst
 
 from hipport.program.script_names import called
 from hipport.syntax.build_names import NAMES
-from hipport.syntax.python import Python
+from hipport.syntax.python_script import Python
 from hipport_passes.build_files.build_scripts.script_conditions import Conditions
 
 #: nvcc as a command, or at the beginning of one.

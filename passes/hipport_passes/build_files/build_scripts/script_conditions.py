@@ -19,7 +19,7 @@ from hipport.core.tables import load, one_of
 from hipport.program.script_names import ScriptNames, called
 from hipport.syntax.build_names import NAMES
 from hipport.syntax.holes import HOLE
-from hipport.syntax.python import Python
+from hipport.syntax.python_script import Python
 
 _TABLE = load(Path(__file__).with_suffix(".toml"))
 _WORDS = _TABLE["words"]

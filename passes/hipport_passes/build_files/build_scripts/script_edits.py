@@ -18,7 +18,7 @@ import libcst as cst
 from hipport.core.edits import Edit, Span
 from hipport.core.finding import Certainty, Finding
 from hipport.program.script_names import called, lone_call
-from hipport.syntax.python import Python
+from hipport.syntax.python_script import Python
 from hipport_passes.build_files.build_scripts.flag_groups import FlagGroup
 from hipport_passes.build_files.build_scripts.script import Script
 from hipport_passes.build_files.nvcc_flags import worded

@@ -53,7 +53,7 @@ _HOST_TEMPLATE = re.compile(rb"\btemplate\s*<[^;{}()]*>\s*(?![^;{}()]*\b__(?:glo
 _TRIGRAPH = re.compile(rb"\?\?[=/'()!<>-]")
 _COUNTED = re.compile(rb"\bbool\s*&?\s*(\w+)")
 _STEPPED = re.compile(rb"(\w+)\s*\+\+|\+\+\s*(\w+)")
-_ASKED = re.compile(rb"^[ \t]*#[ \t]*(?:el)?if\b[^\n]*", re.MULTILINE)
+_ASKED = re.compile(rb"(?:\A|(?<=[\r\n]))[ \t]*#[ \t]*(?:el)?if\b[^\r\n]*")
 _COMPARED = re.compile(rb"__cplusplus\s*([<>]=?|[=!]=)\s*(\d+)")
 # Feature-test macros, without those that no standard has changed.
 _FEATURE = re.compile(rf"\b__cpp_(?!{one_of(_WORDS['unchanged'])}\b)\w+".encode())

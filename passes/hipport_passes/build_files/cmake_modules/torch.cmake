@@ -15,17 +15,22 @@ endforeach()
 if(NOT hipport_python)
   find_program(hipport_python NAMES python3 python REQUIRED)
 endif()
-execute_process(COMMAND "${hipport_python}" -c "import torch.utils.hipify" RESULT_VARIABLE hipport_failed OUTPUT_QUIET
-                ERROR_QUIET)
+# The converter needs nothing else of PyTorch, which would take seconds to load.
+set(hipport_find "import importlib.util, os, sys
+utils = os.path.join(os.path.dirname(importlib.util.find_spec('torch').origin), 'utils')
+sys.path.insert(0, utils)
+from hipify.hipify_python import hipify
+sys.path.remove(utils)")
+execute_process(COMMAND "${hipport_python}" -c "${hipport_find}" RESULT_VARIABLE hipport_failed OUTPUT_QUIET ERROR_QUIET)
 if(hipport_failed)
   message(FATAL_ERROR "${hipport_python} has no PyTorch, whose converter is needed: -DPython3_EXECUTABLE=… says which has")
 endif()
 set_property(GLOBAL PROPERTY hipport_torch_python "${hipport_python}")
+set_property(GLOBAL PROPERTY hipport_torch_find "${hipport_find}")
 
 # Gets a folder, sources and, behind --, folders of headers. Prints a line for each source: what it became.
 set_property(GLOBAL PROPERTY hipport_torch_convert [==[
 import contextlib, os, re, sys
-from torch.utils.hipify.hipify_python import hipify
 root, rest = sys.argv[1], sys.argv[2:]
 sources, folders = rest[:rest.index("--")], rest[rest.index("--") + 1:]
 names = re.compile(rb"\b(?:ATen|c10|torch/csrc)/(?:native/)?cuda/|\b(?:at|c10|torch)::cuda\b")
@@ -108,8 +113,9 @@ function(hipport_torch_sources target)
   endforeach()
   list(REMOVE_DUPLICATES before)
   get_property(python GLOBAL PROPERTY hipport_torch_python)
+  get_property(find GLOBAL PROPERTY hipport_torch_find)
   get_property(convert GLOBAL PROPERTY hipport_torch_convert)
-  execute_process(COMMAND "${python}" -c "${convert}" "${CMAKE_SOURCE_DIR}" ${before} -- ${folder} ${include}
+  execute_process(COMMAND "${python}" -c "${find}\n${convert}" "${CMAKE_SOURCE_DIR}" ${before} -- ${folder} ${include}
                   OUTPUT_VARIABLE after ERROR_VARIABLE said RESULT_VARIABLE failed OUTPUT_STRIP_TRAILING_WHITESPACE)
   string(REPLACE "\n" ";" after "${after}")
   list(LENGTH before count)

@@ -60,10 +60,10 @@ def behind(source: CMake, project: Project) -> Iterator[tuple[Span, Sequence[byt
     again = before.apply(edit for each in found for edit in each.edits)
     there, wanted = _said(plain), _said(again)
     # Commands that are for both after a port, and stand for CUDA only.
-    alike = {(again.origin(each.span).start, each.name) for each in again.commands if not _within(again, each)}
+    kept = {(again.origin(each.span).start, each.name) for each in again.commands if not _within(again, each)}
     for hip, cuda in _branches(plain):
         known = {word for each in hip for word in _words(plain, each)}
-        both = (word for each in cuda if (each.span.start, each.name) in alike for word in _words(plain, each))
+        both = (word for each in cuda if (each.span.start, each.name) in kept for word in _words(plain, each))
         if lacking := [word for word in dict.fromkeys(both) if word not in known and _SAYS.search(word)]:
             yield hip[0].span, lacking
     for key, (words, place) in wanted.items():

@@ -25,7 +25,7 @@ from hipport.syntax.cpp import Cpp
 from hipport.syntax.cuda_names import NAMES
 from hipport_passes.compatibility.device_pointers.braced_numbers import constructed, listed, taking
 from hipport_passes.compatibility.device_pointers.declared import PointerKind
-from hipport_passes.compatibility.device_pointers.names import (
+from hipport_passes.compatibility.device_pointers.pointer_names import (
     BYTES,
     INTEGER,
     NUMBER,
@@ -271,6 +271,13 @@ def _stepped(seen: Names, node: Node) -> tuple[Edit, ...]:
     return (Edit(Span(node.start_byte, node.end_byte), name + b" = " + BYTES + name + b" " + sign + b" 1"),)
 
 
+def _inverted(seen: Names, node: Node) -> tuple[Edit, ...]:
+    """Return the edits that invert the bits of an address as those of a number."""
+    sign, of = node.child_by_field_name("operator"), node.child_by_field_name("argument")
+    inverts = sign is not None and seen.source.code[sign.start_byte : sign.end_byte] in (b"~", b"-")
+    return before(of, NUMBER) if inverts and of is not None and seen.is_address(of) else ()
+
+
 def _cast(seen: Names, node: Node) -> tuple[Edit, ...]:
     """Return the edits that replace a static_cast between a number and an address."""
     match = _STATIC.match(seen.source.code, node.start_byte, node.end_byte)
@@ -332,6 +339,7 @@ _LOOKED_AT: dict[str, Callable[[Names, Node], tuple[Edit, ...]]] = {
     "return_statement": _returned,
     "switch_statement": _switched,
     "update_expression": _stepped,
+    "unary_expression": _inverted,
     "call_expression": _cast,
     "cast_expression": _narrowed,
     "initializer_list": listed,

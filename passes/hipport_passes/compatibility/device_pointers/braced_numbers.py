@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from hipport.core.edits import Edit
-from hipport_passes.compatibility.device_pointers.names import Names, around, enclosing
+from hipport_passes.compatibility.device_pointers.pointer_names import Names, around, enclosing
 
 if TYPE_CHECKING:
     from tree_sitter import Node

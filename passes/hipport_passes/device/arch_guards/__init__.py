@@ -47,6 +47,7 @@ from hipport_passes.device.arch_guards.chains import (
     is_undecided,
 )
 from hipport_passes.device.arch_guards.deciding import Guards, decide
+from hipport_passes.device.arch_guards.without_marks import Bare
 from hipport_passes.names import release_comparisons
 from hipport_passes.names.pytorch_headers import includes_pytorch
 
@@ -77,6 +78,11 @@ _TO_NVCC = _WORDS.compile(
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
     """Yield a finding per name that is renamed, and per condition that a person must judge."""
+    bare = project.fact(Bare)
+    yield from bare.carried(source, _find(bare.of(source), bare.project))
+
+
+def _find(source: Cpp, project: Project) -> Iterator[Finding]:
     yield from Guards.of(source, project).missing(source)
     if not any(
         word in source.text for word in (b"__CUDA", b"__NVCC__", b"_VERSION", b"_VER_", b"CUDNN_", b"USE_", b"WITH_HIP")

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import product
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from hipport.core.edits import Edit, Span
 from hipport.core.tables import Words
@@ -15,7 +15,7 @@ from hipport.syntax import preprocessor_values
 from hipport.syntax.cpp import Cpp
 from hipport.syntax.cuda import Cuda
 from hipport.syntax.cuda_names import NAMES
-from hipport.syntax.own_guards import COMPILERS, EQUALS, MARK, is_marked
+from hipport.syntax.own_guards import COMPILERS, EQUALS, MARK
 from hipport.syntax.preprocessor import Conditional
 from hipport_passes.names import release_comparisons
 
@@ -52,6 +52,11 @@ NAME = re.compile(b"|".join(sorted(OLDEST, reverse=True)))
 VERSIONS = OLDEST.keys() - COMPILER.keys() - {b"__NVCC__"}
 _RELEASES = VERSIONS - {b"__CUDA_ARCH__"}
 ON_DEVICE = b"__HIP_DEVICE_COMPILE__"
+# The newest architecture that every feature of hipport's ports covers: features of 9.0 are left to a person.
+_ALONE = 800
+# The last architecture with such features.
+_LAST = 890
+_ERRORS = re.compile(rb"\s*(?:#[ \t]*error\b[^\r\n]*(?:[\r\n]\s*|\Z))+")
 _ON_AMD = dict.fromkeys((*COMPILER, b"__NVCC__", b"__HIPCC__", b"__HIP_PLATFORM_AMD__", ON_DEVICE), 1)
 _NUMBER = rb"\b(?:0[xX][0-9a-fA-F]+|\d+)[uUlL]*\b"
 _COMPARED = re.compile(
@@ -142,27 +147,6 @@ def _only_asks(text: bytes) -> bool:
     return all(ASKS.search(text[: each.start()]) for each in _ARCHITECTURE.finditer(text))
 
 
-def is_half_decided(source: Cpp, group: tuple[Conditional, ...]) -> bool:
-    """Return whether an earlier run decided some conditions of a chain, and AMD now evaluates another one.
-
-    Upstream has changed or added that condition.
-    """
-    chain = chain_of(source, group)
-    if chain is None or not any(is_marked(source[part.span]) for part in group):
-        return False
-    try:
-        last = max(chain.taken_now())
-        those = _from(OLDEST[b"__CUDA_ARCH__"], NEWEST[b"__CUDA_ARCH__"], b" ".join(text for text, _, _ in chain.parts))
-        return any(
-            not is_marked(source[part.span])
-            and not (before and b"__CUDA_ARCH__" in text)
-            and _made_amd(source, text, those)
-            for part, (text, _, before) in zip(group[: last + 1], chain.parts, strict=False)
-        )
-    except UnreadableChain:
-        return False
-
-
 def _from(since: int, until: int, text: bytes) -> list[dict[bytes, int]]:
     """Return GPUs from `since` to `until`, and releases since the oldest, that the conditions may distinguish."""
     low, high = OLDEST | {b"__CUDA_ARCH__": since}, NEWEST | {b"__CUDA_ARCH__": until}
@@ -175,8 +159,8 @@ def _from(since: int, until: int, text: bytes) -> list[dict[bytes, int]]:
     ]
 
 
-def chain_of(source: Cpp, group: tuple[Conditional, ...]) -> _Chain | None:
-    """Return the conditions of a group, if they can be read."""
+def chain_of(source: Cpp, group: tuple[Conditional, ...], as_asked: bool = False) -> _Chain | None:
+    """Return the conditions of a group, if they can be read; `as_asked`, without what an earlier run added to them."""
     if any(part.tells(source.known_on_hip) for part in group):
         return None
     parts = []
@@ -186,12 +170,12 @@ def chain_of(source: Cpp, group: tuple[Conditional, ...]) -> _Chain | None:
             continue
         match = _CONDITION.match(source.code, part.span.start, part.span.end)
         if match is not None:
-            parts.append((match[1], Span(*match.span(1)), b""))
+            parts.append((part.asked if as_asked else match[1], Span(*match.span(1)), b""))
         else:
             # `#ifdef A` becomes an `#if` if the condition gets another operand.
             word = source.code.index(b"if", part.span.start)
             end = part.span.start + len(source.code[part.span.start : part.span.end].rstrip())
-            parts.append((part.condition, Span(word, end), b"if "))
+            parts.append((part.asked if as_asked else part.condition, Span(word, end), b"if "))
         text = parts[-1][0]
         names.update(WORD.findall(b" ".join(preprocessor_values.tokens(text))))
     others = sorted(name for name in names if name not in OLDEST and name not in _ON_AMD and name != b"defined")
@@ -201,6 +185,60 @@ def chain_of(source: Cpp, group: tuple[Conditional, ...]) -> _Chain | None:
 def branch_of(group: tuple[Conditional, ...], number: int) -> Span | None:
     """Return the contents of the branch with an index; None if there is no such branch."""
     return Span(group[number].span.end, group[number + 1].span.start) if number < len(group) - 1 else None
+
+
+#: GPUs of one compute capability up to another, both with three digits.
+Range: TypeAlias = tuple[int, int]
+
+
+def only_errors(source: Cpp, group: tuple[Conditional, ...], chain: _Chain) -> bool:
+    """Return whether AMD reaches nothing but an `#error`. Raises UnreadableChain."""
+    left = (branch_of(group, number) for number in chain.taken_now())
+    return all(each is not None and _ERRORS.fullmatch(source.code, each.start, each.end) for each in left)
+
+
+def ranges_of(source: Cpp, group: tuple[Conditional, ...], instead: bool) -> Iterator[Range]:
+    """Yield the GPUs whose branch may be AMD's; `instead` of an error or of nothing, some have to have one."""
+    # GPUs before 6.0 have no atomicAdd of double; its substitute is slow on AMD too.
+    doubles = b"atomicAdd" in source.code[group[0].span.start : group[-1].span.start]
+    yield 600 if doubles else OLDEST[b"__CUDA_ARCH__"], NEWEST[b"__CUDA_ARCH__"]
+    if instead:
+        yield _ALONE, NEWEST[b"__CUDA_ARCH__"]
+
+
+def several(group: tuple[Conditional, ...]) -> Iterator[Range]:
+    """Yield the GPUs whose branch AMD takes instead of an error where no branch is for all of today's."""
+    if group[0].word == b"if" and len(group) > 3:
+        yield _LAST, _LAST
+
+
+class Branches(NamedTuple):
+    """Branches that AMD may get: `certain` ones whatever they contain, because it would reach an `#error` otherwise."""
+
+    certain: tuple[Span, ...]
+    perhaps: tuple[Span, ...]
+
+
+def for_amd(source: Cpp) -> Branches:
+    """Return the branches that AMD gets, as if no earlier run had decided, if all that they contain can be ported."""
+    certain: list[Span] = []
+    perhaps: list[Span] = []
+    for group in source.conditionals if NAME.search(source.code) else ():
+        chain = chain_of(source, group, as_asked=True)
+        try:
+            if chain is None:
+                continue
+            is_error = only_errors(source, group, chain)
+            alone = len(group) == 2 and [*chain.taken_now()] == [1]
+            for since, until in (*ranges_of(source, group, is_error or alone), *(several(group) if is_error else ())):
+                settled = chain.settled(source, since, until)
+                if settled is not None:
+                    found = certain if is_error else perhaps
+                    found += filter(None, (branch_of(group, number) for number in settled[0]))
+                    break
+        except UnreadableChain:
+            continue
+    return Branches(tuple(sorted(certain)), tuple(sorted(perhaps)))
 
 
 def _made_amd(source: Cpp, text: bytes, those: list[dict[bytes, int]]) -> list[Edit]:

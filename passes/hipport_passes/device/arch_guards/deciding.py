@@ -19,14 +19,13 @@ from hipport.syntax import preprocessor_values
 from hipport.syntax.cpp import Cpp, within
 from hipport.syntax.cuda_names import NAMES
 from hipport.syntax.declarations import member_or_qualified
+from hipport.syntax.lexing import SPLICE
 from hipport.syntax.own_guards import is_marked
 from hipport.syntax.preprocessor import Conditional
 from hipport_passes.device.arch_guards.chains import (
     ASKS,
     COMPILER,
     NAME,
-    NEWEST,
-    OLDEST,
     WORD,
     UnreadableChain,
     all_ask,
@@ -34,15 +33,13 @@ from hipport_passes.device.arch_guards.chains import (
     asked_text,
     branch_of,
     chain_of,
-    is_half_decided,
+    only_errors,
+    ranges_of,
+    several,
 )
 from hipport_passes.device.lost_code import chosen_elsewhere
 from hipport_passes.names import api_names
 
-# The newest architecture that every feature of hipport's ports covers: features of 9.0 are left to a person.
-_ALONE = 800
-# The last architecture with such features.
-_LAST = 890
 # Macros that become hipcc's.
 _HIPCC_SAYS = {*COMPILER, b"__NVCC__", b"__CUDA_ARCH__"}
 # Code, after directives are removed.
@@ -56,6 +53,10 @@ _NOT_PORTED = _WORDS.compile(
     rb"|(?<!::)\b(?&cuda)::",
     re.M,
 )
+# An asm statement of AMD's instructions.
+_OF_AMD = Words.read(Path(__file__).parent.with_name("inline_ptx.toml")).compile(
+    rb"\w*[\s\w]*\(\s*\"\s*(?:(?&of_amd)_|;)"
+)
 _STRING = re.compile(rb"\"[^\"]*\"|'[^']*'")
 # A substitute for __ldg that only loads, as HIP's does.
 _LOADS = _WORDS.compile(
@@ -63,9 +64,9 @@ _LOADS = _WORDS.compile(
     rb"\s*\{\s*return\s*(?:\*\s*\1|\1\s*\[\s*0\s*\])\s*;\s*\}\s*"
     rb"|\s*#[ \t]*define[ \t]+(?&ldg)(?:\((\w+)\)[ \t]+(?:\([ \t]*)?\*[ \t]*\(?\2\)?(?:[ \t]*\))?|[ \t]+\*)\s*"
 )
-_ERRORS = re.compile(rb"\s*(?:#[ \t]*error\b[^\n]*(?:\n\s*|\Z))+")
 # The tokens that are compared; a macro's name with its parenthesis is one token.
 _WRITTEN = re.compile(rb"#[ \t]*define[ \t]+\w+\(?|[\w.]+|::|[^\s\w]")
+_SPLICE = re.compile(SPLICE)
 _IF = re.compile(rb"#[ \t]*(?:el)?if")
 _INCLUDE = re.compile(rb"\s*#[ \t]*include\b")
 _SEMICOLON = re.compile(rb"^[ \t]*#[ \t]*include\b[^\r\n]*|;", re.MULTILINE)
@@ -116,7 +117,7 @@ def _same_branches(source: Cpp, project: Project, group: tuple[Conditional, ...]
 
     branches = set()
     for part, following in pairwise(group):
-        text = re.sub(rb"\\\r?\n", b" ", source.code[part.span.end : following.span.start])
+        text = _SPLICE.sub(b" ", source.code[part.span.end : following.span.start])
         # The end of a directive counts; other line breaks do not.
         lines = (
             b" ".join(_WRITTEN.findall(line)) + b" \n" * line.lstrip().startswith(b"#")
@@ -164,7 +165,8 @@ def _constants(source: Cpp) -> frozenset[tuple[bytes, bool]]:
 
 def _not_ported(source: Cpp) -> list[int]:
     """Return the places in a file that prevent a branch from being ported as a whole."""
-    return [match.start() for match in _NOT_PORTED.finditer(source.code)]
+    found = (match.start() for match in _NOT_PORTED.finditer(source.code))
+    return [at for at in found if not _OF_AMD.match(source.text, at)]
 
 
 def _coded(source: Cpp) -> list[int]:
@@ -183,14 +185,11 @@ def _chosen(source: Cpp, guards: Guards, group: tuple[Conditional, ...], span: S
     chain = chain_of(source, group)
     if chain is None:
         return None
-    code = source.code
-    whole = code[group[0].span.start : group[-1].span.end]
     try:
-        now = chain.taken_now()
+        nothing = [branch_of(group, each) for each in chain.taken_now()] == [None]
+        is_error = only_errors(source, group, chain)
     except UnreadableChain:
         return None
-    left = [branch_of(group, each) for each in now]
-    is_error = all(each is not None and _ERRORS.fullmatch(code, each.start, each.end) for each in left)
     inside = Span(group[0].span.end, group[1].span.start)
     # Older GPUs get nothing here, so the program is not for them, and AMD would silently lose that code.
     alone = len(group) == 2 and bool(
@@ -198,13 +197,7 @@ def _chosen(source: Cpp, guards: Guards, group: tuple[Conditional, ...], span: S
         # Macros that rename intrinsics; other macros under a test of a release may be anything.
         or (kind == "version" and _between(source.fact(_renaming), inside))
     )
-    # GPUs before 6.0 have no atomicAdd of double; its substitute is slow on AMD too.
-    oldest = 600 if b"atomicAdd" in whole else OLDEST[b"__CUDA_ARCH__"]
-    ranges = [(oldest, NEWEST[b"__CUDA_ARCH__"])]
-    if (alone and left == [None]) or is_error:
-        ranges.append((_ALONE, NEWEST[b"__CUDA_ARCH__"]))
-    if is_error and group[0].word == b"if" and len(group) > 3:
-        ranges.append((_LAST, _LAST))
+    ranges = [*ranges_of(source, group, (alone and nothing) or is_error), *(several(group) if is_error else ())]
     for since, until in ranges:
         try:
             settled = chain.settled(source, since, until)
@@ -280,11 +273,9 @@ class Guards:
             undecided = self._undecided[source.path] = []
             left = self._left[source.path] = []
             for group in source.conditionals if NAME.search(source.code) else ():
-                marked = any(is_marked(source[part.span]) for part in group)
-                if marked and not is_half_decided(source, group):
-                    continue  # An earlier run has decided it, with a REVIEW finding.
-                asked = _asked(source, group) if marked else None
-                decided = _Decided(decide(*asked)) if asked is not None else self._decide(source, group)
+                if any(is_marked(source[part.span]) for part in group):
+                    continue  # Another pass has decided it.
+                decided = self._decide(source, group)
                 if decided is None or (decided.said is not None and not decided.opened):
                     undecided += (part.span.start for part in group if _is_answered_otherwise(source, part))
                     undecided.sort()
@@ -307,10 +298,10 @@ class Guards:
         all_closed: list[_Place] = []
         users: dict[bytes, list[_Place]] | None = None
 
-        def close(place: _Place, used: bytes, by: tuple[Cpp, Span], alike: bool) -> None:
+        def close(place: _Place, used: bytes, by: tuple[Cpp, Span], same: bool) -> None:
             source, group = place
             opened[_condition(group)].remove(place)
-            self._decided[source.path, group[0].span.start] = self._closed(source, group, used, *by, alike)
+            self._decided[source.path, group[0].span.start] = self._closed(source, group, used, *by, same)
             waiting.append(place)
 
         while waiting and opened:
@@ -416,13 +407,13 @@ class Guards:
 
     @staticmethod
     def _closed(
-        source: Cpp, group: tuple[Conditional, ...], used: bytes, other: Cpp, where: Span, alike: bool = True
+        source: Cpp, group: tuple[Conditional, ...], used: bytes, other: Cpp, where: Span, same: bool = True
     ) -> _Decided:
         asked = _asked(source, group)
         assert asked is not None
         finding = decide(*asked)
         place = f"{other.path.as_posix()}:{other.line_read(where.start)}"
-        why = "is under the same condition" if alike else "has its only declaration"
+        why = "is under the same condition" if same else "has its only declaration"
         message = f"{finding.message}, here and at {place}, where {used.decode()} {why}"
         return _Decided(replace(finding, message=message))
 
@@ -432,7 +423,7 @@ class Guards:
         here = tuple(left[bisect_left(left, branch) : bisect_left(left, Span(branch.end, branch.end))])
 
         def any_of(places: Iterable[int]) -> bool:
-            return any(not within(at, here) and not within(at, source.cuda_only) for at in places)
+            return any(not within(at, here) and not source.ported(at) for at in places)
 
         # Inner conditions are decided separately.
         if any_of(at for at in _between(source.fact(_not_ported), branch) if not _is_condition(source, at)):

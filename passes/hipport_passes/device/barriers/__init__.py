@@ -35,11 +35,12 @@ from hipport.analysis import grounds
 from hipport.analysis.functions import Function
 from hipport.analysis.kernels import Kernels
 from hipport.analysis.library_names import LibraryNames
+from hipport.analysis.macro_exits import conditions_around, exits_by_macros
 from hipport.analysis.uniform_values import BLOCK
 from hipport.analysis.word_index import leading_to
 from hipport.core.edits import Edit, Span
 from hipport.core.finding import Certainty, Finding
-from hipport.core.proof import Ground, Kept, Scope
+from hipport.core.proof import Ground, Kept, NeededChange, Scope
 from hipport.core.tables import Words
 from hipport.engine.pipeline import Pass
 from hipport.program.own_headers import include
@@ -83,27 +84,35 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
 
 
 def kept(source: Cpp, project: Project, part: Span) -> Iterator[Kept]:
-    """Yield the barriers in a part of a file, with the proof that threads wait as in CUDA, or with the doubt."""
+    """Yield the barriers in a part of a file, with the proof that threads wait as in CUDA, or with the doubt.
+
+    A divergence for which nothing is changed puts all barriers of its function in doubt: a wavefront that waits once
+    more than the others meets them one barrier too early from there on. One that is repaired is no reason for another
+    barrier to be right, so each has a proof of its own.
+    """
     if not project.union_over(source, _barrier_functions):
         return
     kernels = Kernels.of(project)
     waiting, widest = Waiting.of(source, project, kernels), max(project.target.wavefronts)
     for function in kernels.functions(source):
-        for site in waiting.sites(function):
-            if not part.start <= site.node.start_byte < part.end:
-                continue
-            divergence = next(_divergences(function, project, kernels, waiting, widest), None)
-            proof = (
-                (divergence,) if divergence else grounds.convergence(kernels, function, site.node, widest, "barrier")
+        sites = [each for each in waiting.sites(function) if part.start <= each.node.start_byte < part.end]
+        divergences = list(_divergences(function, project, kernels, waiting, widest)) if sites else []
+        doubts = [(each, finding) for each, finding in divergences if not finding.edits]
+        for site in sites:
+            start, end = site.node.start_byte, site.node.end_byte
+            # What is reported at the barrier itself says more about it than what is reported elsewhere.
+            doubt = min(
+                doubts, key=lambda found: found[0] is not function or found[1].span.start != start, default=None
             )
-            said = grounds.quoted(function.text(site.node))
-            yield Kept(site.node.start_byte, site.node.end_byte, f"the barrier {said}", proof)
+            proof = (_doubt(*doubt),) if doubt else grounds.convergence(kernels, function, site.node, widest, "barrier")
+            needs = tuple(_needed(*each, function, Span(start, end)) for each in divergences if each[1].edits)
+            yield Kept(start, end, f"the barrier {grounds.quoted(function.text(site.node))}", proof, needs)
 
 
 def _divergences(
     function: Function, project: Project, kernels: Kernels, waiting: Waiting, widest: int
-) -> Iterator[Ground]:
-    """Yield the divergences of threads that wait in a function: in the function itself, or in its callers."""
+) -> Iterator[tuple[Function, Finding]]:
+    """Yield the findings about threads that wait in a function: in the function itself, or in its callers."""
     seen, open_ = {function: None}, [function]
     while open_:
         each = open_.pop()
@@ -112,15 +121,24 @@ def _divergences(
             in_iterations(each, kernels, waiting, widest),
             in_macros(each, project, kernels, waiting, widest),
         )
-        for finding in found:
-            path, line = grounds.place(each.source, finding.span.start)
-            reason = next((ground.reason for ground in finding.proof if not ground.proven), "")
-            reason = reason or f"see what barriers/{finding.kind} says of line {line} of {path.as_posix()}"
-            claim = "all threads of a block reach it together"
-            yield Ground(claim, Scope.BLOCK, reason, path, line, finding.certainty is Certainty.SAFE)
+        yield from ((each, finding) for finding in found)
         callers = dict.fromkeys(caller for caller, _ in kernels.called_at(each))
         open_ += [caller for caller in callers if caller not in seen]
         seen |= callers
+
+
+def _needed(function: Function, finding: Finding, of: Function, barrier: Span) -> NeededChange:
+    """Return the change of a finding in `function`, which the proof for a barrier in the function `of` needs."""
+    spans = [edit.span for edit in finding.edits]
+    here = function is of and any(each.start < barrier.end and barrier.start < each.end for each in spans)
+    return NeededChange(function.source.path, finding.span.start, finding.kind, here)
+
+
+def _doubt(function: Function, finding: Finding) -> Ground:
+    """Return what the proof for a barrier lacks because of a divergence for which nothing is changed."""
+    path, line = grounds.place(function.source, finding.span.start)
+    reason = next(ground.reason for ground in finding.proof if not ground.proven)
+    return Ground("all threads of a block reach it together", Scope.BLOCK, reason, path, line, proven=False)
 
 
 def _barrier_functions(source: Cpp) -> frozenset[bytes]:
@@ -208,6 +226,14 @@ def _missing(kernels: Kernels, function: Function, node: Node, depth: int = 4) -
             if kernels.uniformity(function, condition.expression) < BLOCK:
                 line = function.source.line_read(exit_.start_byte)
                 return f"some threads leave earlier, in line {line} of {function.source.path.name}"
+    for by_macro in exits_by_macros(kernels, function, node):
+        around = conditions_around(function, by_macro, node)
+        if by_macro.differs(kernels, function, BLOCK) or any(
+            kernels.uniformity(function, each.expression) < BLOCK for each in around
+        ):
+            line = function.source.line_read(by_macro.node.start_byte)
+            may = "" if by_macro.asked is not None else "may "
+            return f"some threads {may}leave earlier, by {by_macro.name.decode()} in line {line}"
     for condition in function.conditions(node):
         if kernels.uniformity(function, condition.expression) < BLOCK:
             line = function.source.line_read(condition.expression.start_byte)

@@ -43,7 +43,7 @@ def in_branches(function: Function, kernels: Kernels, waiting: Waiting, widest: 
     if function.tangled:
         yield _not_compared(barriers[0], _TOO_MANY)
         return
-    if kernels.unclear(function):
+    if kernels.unclear(function) or function.enters_inside:
         yield _not_compared(barriers[0], _UNCLEAR)
         return
     yield from _by_labels(function, kernels, barriers, widest)

@@ -10,10 +10,23 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from hipport.analysis import grounds
 from hipport.analysis.built_ins import varies
-from hipport.analysis.divergence import changes, loops_around, may_change, side_of
+from hipport.analysis.divergence import changes, loops_around, may_change, side_of, text_changes
 from hipport.analysis.exclusive_conditions import squeezed
-from hipport.analysis.functions import LOOPS, Call, Condition, Function, contains, exclusive, nodes, operator_of
+from hipport.analysis.functions import (
+    LOOPS,
+    Call,
+    Condition,
+    Function,
+    comes_by_label,
+    contains,
+    declared_name,
+    declared_parameters,
+    exclusive,
+    nodes,
+    operator_of,
+)
 from hipport.analysis.kernels import Kernels
+from hipport.analysis.macro_exits import MacroExit, exits_by_macros
 from hipport.analysis.macros import conditional, loop_conditions
 from hipport.analysis.trip_counts import equal_trip_counts, uniform_in_iterations
 from hipport.analysis.uniform_values import WARP
@@ -34,6 +47,8 @@ _IDENTIFIERS = frozenset(("identifier",))
 _LESSENS = re.compile(rb"(?P<n>\w+)(?:(?:/|>>|-)=\w+|--|=\(?(?P=n)(?:/|>>|-)\w+\)?)|--\w+")
 # The number of callers that are searched for a barrier after the loop.
 _CALLERS = 3
+# The number of functions between a call and the barrier.
+_CALLEES = 4
 
 
 class _Divergence(NamedTuple):
@@ -123,9 +138,11 @@ def _skips(
         if not _shrinks(function, condition, loop):
             yield from _divergence(function, kernels, condition, loop, widest)
     for leaving in function.exits_before(barrier.node):
-        if leaving.type not in ("continue_statement", "break_statement") or not contains(loop, leaving):
+        if not contains(loop, leaving) or not _stays(function, leaving, barrier, loop):
             continue
-        goes_on = leaving.type == "continue_statement" or not _around(barrier, leaving, loop)
+        if leaving.type == "return_statement" and not contains(loop, function.left_by(leaving, leaving.type)):
+            continue  # A thread that leaves a lambda in the loop is still in the loop.
+        goes_on = leaving.type != "break_statement" or not _around(barrier, leaving, loop)
         if leaving.start_byte > barrier.node.start_byte and goes_on:
             continue  # A thread that jumps after the barrier has waited in this iteration.
         if leaving.type == "break_statement" and _of(leaving) == loop:
@@ -136,6 +153,45 @@ def _skips(
                 continue
             if not any(contains(statement, each.node) for each in barriers):
                 yield from _divergence(function, kernels, condition, loop, widest)
+    yield from _skips_by_macros(function, kernels, barrier, loop, widest)
+
+
+def _stays(function: Function, leaving: Node, barrier: Call, loop: Node) -> bool:
+    """Whether a `goto` leads to a place in the loop behind the barrier; for another exit, this is not asked."""
+    if leaving.type != "goto_statement":
+        return True
+    label = function.labels.get(function.text(leaving.named_children[0])) if leaving.named_children else None
+    inside = label is not None and contains(loop, label)
+    return inside and comes_by_label(function, leaving, barrier.node) is False
+
+
+def _skips_by_macros(
+    function: Function, kernels: Kernels, barrier: Call, loop: Node, widest: int
+) -> Iterator[_Divergence]:
+    """Yield the conditions with which some threads skip a barrier in an iteration by a macro."""
+    for by_macro in exits_by_macros(kernels, function, barrier.node):
+        use, kind = by_macro.node, by_macro.kind
+        if not contains(loop, use) or (kind == "return_statement" and not contains(loop, function.left_by(use, kind))):
+            continue
+        own = kind == "break_statement" and _of(use) == loop
+        goes_on = kind != "break_statement" or not _around(barrier, use, loop)
+        if not own and not (use.start_byte > barrier.node.start_byte and goes_on):
+            yield from _by_macro(function, kernels, by_macro, loop, widest)
+
+
+def _by_macro(
+    function: Function, kernels: Kernels, by_macro: MacroExit, loop: Node, widest: int
+) -> Iterator[_Divergence]:
+    """Yield the conditions with which some threads leave by a macro."""
+    use = by_macro.node
+    if text_changes(function, by_macro.text, loop, kernels) and by_macro.differs(kernels, function, widest):
+        unless = ""
+        if by_macro.asked is None:
+            unless = f"if {by_macro.name.decode()}, a macro that hipport does not see, lets some of them leave, "
+        yield _Divergence(function.text(use), use.id, unless)
+    for condition in function.conditions(use, loop):
+        if condition.statement != loop:
+            yield from _divergence(function, kernels, condition, loop, widest)
 
 
 def _leaves(function: Function, kernels: Kernels, barrier: Call, loop: Node, widest: int) -> Iterator[_Divergence]:
@@ -149,6 +205,9 @@ def _leaves(function: Function, kernels: Kernels, barrier: Call, loop: Node, wid
             for condition in function.conditions(leaving, loop):
                 if condition.statement != loop and not contains(condition.statement, barrier.node):
                     yield from _divergence(function, kernels, condition, loop, widest)
+    for by_macro in exits_by_macros(kernels, function, barrier.node):
+        if by_macro.kind == "break_statement" and _of(by_macro.node) == loop:
+            yield from _by_macro(function, kernels, by_macro, loop, widest)
 
 
 def _divergence(
@@ -178,33 +237,106 @@ def _divergence(
     )
 
 
+class _Skip(NamedTuple):
+    """A condition with which some threads skip a barrier in a function or lambda that is called.
+
+    `positions`: the parameters on which its value depends; `changes`: whether it may change otherwise between calls.
+    """
+
+    function: Function
+    expression: Node
+    positions: frozenset[int]
+    changes: bool
+    #: Whether threads differ on it whatever the arguments are.
+    own: bool
+
+
 def _inside(
     function: Function, kernels: Kernels, waiting: Waiting, barrier: Call, loop: Node, widest: int
 ) -> Iterator[_Divergence]:
     """Yield the conditions with which some threads skip the barrier of a function that they call in each iteration."""
-    for of in kernels.definitions(function.source, barrier.name):
-        sites = waiting.sites(of) if not of.kernel and of is not function else ()
-        for site in sites:
-            leaving = [each for each in of.exits_before(site.node) if each.type == "return_statement"]
-            conditions = [*of.conditions(site.node), *chain.from_iterable(map(of.conditions, leaving))]
-            for condition in conditions:
+    for of, body in waiting.callees(function, barrier):
+        for skip in _skipping(kernels, waiting, of, body, widest, _CALLEES):
+            given = [barrier.arguments[i] for i in skip.positions if i < len(barrier.arguments)]
+            unknown = len(given) < len(skip.positions)
+            if not (skip.own or unknown) and all(kernels.uniformity(function, each) >= widest for each in given):
+                continue
+            captured = of is function and changes(function, skip.expression, loop, kernels)
+            if skip.changes or captured or unknown or any(changes(function, each, loop, kernels) for each in given):
+                yield _Divergence(
+                    skip.function.text(skip.expression),
+                    skip.expression.id,
+                    "",
+                    (skip.function, skip.expression),
+                )
+
+
+def _skipping(kernels: Kernels, waiting: Waiting, of: Function, body: Node, widest: int, depth: int) -> Iterator[_Skip]:
+    """Yield the conditions with which some threads that call a function, or a lambda in it, skip a barrier there."""
+    parameters = _parameters(of, body)
+    sites = [each for each in waiting.sites(of) if contains(body, each.node)]
+    for site in sites:
+        leaving = [each for each in of.exits_before(site.node) if each.type == "return_statement"]
+        leaving = [each for each in leaving if of.left_by(each, each.type) == body]
+        for place in (site.node, *leaving):
+            for condition in of.conditions(place, None if body == of.body else body):
                 # Conditions in a loop there are judged with that loop.
                 if condition.loop or instead_of(site, sites, condition.statement):
                     continue
-                if kernels.uniformity(of, condition.expression) >= widest:
-                    continue
-                words = set(_WORD.findall(of.text(condition.expression)))
-                given = [value for name, value in zip(of.parameters, barrier.arguments, strict=False) if name in words]
-                changing = changes(of, condition.expression, of.body, kernels)
-                others = {of.locals.named(word, condition.expression.start_byte) for word in words - {*of.parameters}}
-                by_parameters = not changing and not (others - {None}) and not any(map(varies, words))
-                # If the condition depends on parameters alone, the arguments here decide, whatever other callers pass.
-                if by_parameters and all(kernels.uniformity(function, each) >= widest for each in given):
-                    continue
-                if changing or any(changes(function, value, loop, kernels) for value in given):
-                    yield _Divergence(
-                        of.text(condition.expression), condition.statement.id, "", (of, condition.expression)
-                    )
+                if kernels.uniformity(of, condition.expression) < widest:
+                    positions, changing, own = _depends(of, condition.expression, parameters, body, kernels)
+                    yield _Skip(of, condition.expression, positions, changing, own)
+        for inner, inner_body in waiting.callees(of, site) if depth else ():
+            for skip in _skipping(kernels, waiting, inner, inner_body, widest, depth - 1):
+                made: set[int] = set()
+                changing, own = skip.changes, skip.own
+                for position in skip.positions:
+                    if position >= len(site.arguments):
+                        changing = True
+                        continue
+                    found = _depends(of, site.arguments[position], parameters, body, kernels)
+                    made |= found[0]
+                    changing, own = changing or found[1], own or found[2]
+                yield skip._replace(positions=frozenset(made), changes=changing, own=own)
+
+
+def _parameters(of: Function, body: Node) -> tuple[bytes, ...]:
+    """The parameters of a function, or of a lambda in it."""
+    if body == of.body:
+        return of.parameters
+    declarator = body.child_by_field_name("declarator")
+    listed = declarator.child_by_field_name("parameters") if declarator is not None else None
+    code = of.source.code
+    return tuple(declared_name(each, code) for each in declared_parameters(listed, code))
+
+
+def _depends(
+    of: Function, expression: Node, parameters: Sequence[bytes], body: Node, kernels: Kernels
+) -> tuple[frozenset[int], bool, bool]:
+    """Return the parameters that an expression depends on, whether it may change otherwise, and by thread."""
+    positions: set[int] = set()
+    changing, own = changes(of, expression, body, kernels), False
+    waiting, seen = [expression], set()
+    while waiting:
+        node = waiting.pop()
+        for word in _WORD.findall(of.text(node)):
+            own = own or varies(word) or word == b"threadIdx"
+            if word in seen:
+                continue
+            seen.add(word)
+            if word in parameters:
+                positions.add(parameters.index(word))
+                continue
+            variable = of.locals.named(word, node.start_byte)
+            values = (
+                [each for given in of.locals.definitions.get(variable, ()) for each in given.values] if variable else []
+            )
+            waiting += values
+            if variable is not None and contains(body, node) and variable.start >= body.start_byte:
+                # A local variable: it changes with what it is made of.
+                own = own or not values
+                changing = changing or any(changes(of, each, body, kernels) for each in values)
+    return frozenset(positions), changing, own
 
 
 def _in_macro(

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, islice
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
@@ -62,13 +62,16 @@ class Waiting:
             each for each in project.component(source) if isinstance(each, Cpp) and not each.is_hipport_header
         ]
         self._sites: dict[Function, tuple[Call, ...]] = {}
+        #: What calls by pointers and operators in functions may call, by their nodes.
+        self._not_named: dict[Function, dict[int, list[tuple[Function, Node]]]] = {}
         self._places: dict[PurePath, list[tuple[Span, bytes]]] = {}
         #: The functions and macros that wait, with the greatest number of arguments with which they do: a default
         #: argument may contain the barrier.
         self._waiting: dict[Function | Text, int] = {}
         #: Functions that wait and may be called by pointer or as objects.
         self.pointed = Pointed()
-        self._handed: frozenset[tuple[Function, bytes]] = frozenset()
+        #: The lambdas in which threads wait, with their functions, by the functions and parameters that get them.
+        self._handed: Mapping[tuple[Function, bytes], list[tuple[Function, Node]]] = {}
         self.names: frozenset[bytes] = frozenset()
         self._transitive_callers = TransitiveCallers()
         wanted = frozenset(chain.from_iterable(file.matched(self.pattern) for file in self._files))
@@ -79,7 +82,10 @@ class Waiting:
             self._files, [each for each in self._waiting if isinstance(each, Function) and not each.kernel]
         )
         #: Parameters that receive lambdas in which threads wait.
-        self._handed = frozenset(chain.from_iterable(map(self._hands, self._files)))
+        handed: dict[tuple[Function, bytes], list[tuple[Function, Node]]] = {}
+        for of, parameter, by, lambda_ in chain.from_iterable(map(self._hands, self._files)):
+            handed.setdefault((of, parameter), []).append((by, lambda_))
+        self._handed = handed
         if self.pointed or self._handed:
             by_pointer = [
                 function
@@ -160,6 +166,22 @@ class Waiting:
             self._sites[function] = tuple(sorted(unique.values(), key=lambda each: each.node.start_byte))
         return self._sites[function]
 
+    def lambda_of(self, function: Function, call: Call) -> Node | None:
+        """Return the lambda in a variable that a call calls, if threads wait in it."""
+        called = call.node.child_by_field_name("function")
+        return self._lambda_named(function, called, frozenset(self.lambdas(function))) if called is not None else None
+
+    @staticmethod
+    def _lambda_named(function: Function, name: Node, lambdas: frozenset[bytes]) -> Node | None:
+        """The lambda in a variable, if it is one of those in which threads wait."""
+        text = function.text(name)
+        variable = function.locals.named(text, name.start_byte) if text in lambdas else None
+        if variable is None:
+            return None
+        values = [value for each in function.locals.definitions.get(variable, ()) for value in each.values]
+        found = [each for each in values if each.type == "lambda_expression"]
+        return found[0] if len(found) == 1 else None
+
     def lambdas(self, function: Function) -> Iterator[bytes]:
         """Yield the variables of a function that are lambdas in which threads wait."""
         if not function.mentions(_LAMBDA):
@@ -176,8 +198,36 @@ class Waiting:
             ):
                 yield function.text(variable)
 
-    def _hands(self, file: Cpp) -> Iterator[tuple[Function, bytes]]:
-        """Yield the parameters, with their functions, that receive lambdas from a file in which threads wait."""
+    def callees(self, function: Function, site: Call) -> Iterator[tuple[Function, Node]]:
+        """Yield what a call at a site may call that waits: functions with their bodies, or with lambdas in them."""
+        if site.name and self.pattern.fullmatch(site.name):
+            return
+        lambda_ = self.lambda_of(function, site)
+        if lambda_ is not None:
+            yield function, lambda_
+            return
+        named = [each for each in self._waiting_by(site.name) if isinstance(each, Function)] if site.name else []
+        if named:
+            yield from ((each, each.body) for each in named if not each.kernel and each is not function)
+            return
+        if function not in self._not_named:
+            found: dict[int, list[tuple[Function, Node]]] = {}
+            self._not_named[function] = found
+            for each in indirect_calls(function) if self.pointed or self._handed else ():
+                of = [(callee, callee.body) for callee in targets(each, function, self.pointed, self._kernels)]
+                of += self._handed.get((function, function.text(each.callee)), ())
+                found.setdefault(each.call.id, []).extend(of)
+            operators = self._transitive_callers.operators
+            for node, used in operator_uses(function, operators) if operators else ():
+                found.setdefault(node.id, []).extend((each, each.body) for each in used if each in self._waiting)
+        every = self._not_named[function].get(site.node.id, ())
+        yield from ((of, body) for of, body in every if not of.kernel or body != of.body)
+
+    def _hands(self, file: Cpp) -> Iterator[tuple[Function, bytes, Function, Node]]:
+        """Yield the parameters, with their functions, that receive lambdas from a file in which threads wait.
+
+        And the lambda, with the function that it is in.
+        """
         if not _HANDED.search(file.code) or not self.may_wait(file):
             return
         for function in self._kernels.functions(file):
@@ -185,13 +235,15 @@ class Waiting:
             for call in function.calls():
                 for i, given in enumerate(call.arguments):
                     words = set(_WORDS.findall(function.text(given)))
+                    lambda_: Node | None = given
                     if given.type == "lambda_expression":
                         waits = self._waits_by(words)
                     else:
                         waits = given.type == "identifier" and not words.isdisjoint(lambdas)
+                        lambda_ = self._lambda_named(function, given, lambdas) if waits else None
                     for of in self._kernels.definitions(file, call.name) if waits else ():
                         if i < len(of.parameters):
-                            yield of, of.parameters[i]
+                            yield of, of.parameters[i], function, lambda_ if lambda_ is not None else given
 
     def _waits_by(self, words: set[bytes]) -> bool:
         return any(map(self.pattern.fullmatch, words)) or any(map(self._waiting_by, words))

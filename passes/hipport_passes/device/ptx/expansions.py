@@ -15,9 +15,10 @@ from typing import NamedTuple
 
 from hipport.analysis.build_defaults import with_defaults
 from hipport.syntax.cpp import Cpp
+from hipport.syntax.lexing import SPLICE
 
 _DEFINE = re.compile(rb"#[ \t]*define[ \t]+(?P<name>\w+)(?P<parameters>\([^()]*\))?", re.DOTALL)
-_SPLICE = re.compile(rb"\\[ \t]*\r?\n")
+_SPLICE = re.compile(SPLICE)
 _QUOTED = re.compile(rb"\"[^\"]*\"|'[^']*'")
 _TOKEN = re.compile(
     rb'"(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])*\'|(?P<word>[A-Za-z_]\w*)|\.?\d(?:[eEpP][+-]|[\w.])*|##|\s+|.', re.DOTALL

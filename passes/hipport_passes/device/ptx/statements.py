@@ -21,7 +21,9 @@ from hipport.core.tables import Words
 from hipport.program.project import Project
 from hipport.syntax.cpp import Cpp, within
 from hipport.syntax.cuda_names import NAMES
+from hipport.syntax.own_guards import COMPILERS
 from hipport.syntax.preprocessor import condition
+from hipport_passes.device.arch_guards.chains import for_amd
 from hipport_passes.device.ptx.expansions import AsmMacro, Unexpanded, choices, expand, with_strings
 
 _KEYWORDS = frozenset((b"asm", b"__asm__", b"__asm"))
@@ -55,7 +57,8 @@ _ESCAPES = {b"n": b"\n", b"t": b"\t", b"r": b"\r", b"v": b"\v", b"f": b"\f", b"a
 _OPERAND = re.compile(rb"(?:\[\s*(?P<name>\w+)\s*\])?(?:\s|\\)*(?P<constraint>[^()\[\]]*?)(?:\s|\\)*\(", re.DOTALL)
 _COMMENT = re.compile(rb"//[^\r\n]*|/\*.*?\*/", re.DOTALL)
 _STEP = re.compile(rb"\"[^\"]*\"|[()\[\]{},:]")
-_ON_DEVICE = _WORDS.compile(rb"\bdefined\s*\(\s*(?&hip_device)\s*\)")
+_CARRIES = re.compile(rb"\.cc\b")
+_COMPILERS = re.compile(rb"\b(?:" + b"|".join(COMPILERS) + rb")\b")
 _VERSION = _WORDS.compile(rb"(?<!defined\()(?<!defined )\b(?&versions)\b(?!\))")
 _SPACE = re.compile(rb"(?:\s|\\(?=[ \t]*[\r\n]))+")
 
@@ -266,29 +269,43 @@ def _not_taken(source: Cpp) -> tuple[Span, ...]:
     """Return the branches that HIP skips because CUDA's versions and architectures count as 0; `arch_guards` reports
     them.
 
-    A branch that hipport opened for HIP is none of them: a merge may have added statements to it.
+    A branch that AMD gets if all that it contains can be ported is none of them.
     """
     if b"__CUDA_ARCH__" not in source.code and b"_VER" not in source.code:
         return ()
+    kept = {*source.fact(for_amd).certain, *source.fact(perhaps_taken)}
     found: list[Span] = []
     for group in source.conditionals:
         taken, by_version = False, False
         for part, following in pairwise(group):
-            text = _VERSION.sub(b"0", part.asked)
-            by_version = by_version or text != part.asked
+            # `arch_guards` adds hipcc's macros beside these.
+            asked = _COMPILERS.sub(lambda match: COMPILERS[match[0]], part.asked)
+            text = _VERSION.sub(b"0", asked)
+            by_version = by_version or text != asked
             here = part.word == b"else" or condition(text, hip=True)
-            if here is not None and part.condition != part.asked:
-                # What hipport wrote decides: it opened the branch for HIP, or closed it there.
-                written = _VERSION.sub(b"0", part.condition)
-                here = condition(written if here is False else _ON_DEVICE.sub(b"1", written), hip=True)
-            if by_version and (taken or here is False):
-                found.append(Span(part.span.end, following.span.start))
+            branch = Span(part.span.end, following.span.start)
+            if by_version and (taken or here is False) and branch not in kept:
+                found.append(branch)
             taken = taken or here is True
     outermost: list[Span] = []
     for span in sorted(found):
         if not outermost or span.start >= outermost[-1].end:
             outermost.append(span)
     return tuple(outermost)
+
+
+def perhaps_taken(source: Cpp) -> tuple[Span, ...]:
+    """Return the branches that AMD gets if each of their asm statements can be ported by itself."""
+    branches = source.fact(for_amd).perhaps if b"asm" in source.text else ()
+    return tuple(
+        each
+        for each in branches
+        if not any(
+            # In macros, statements belong to those at their uses, and a carry flag connects them.
+            _CARRIES.search(source.text, at.start, at.end) if at.start == each.start else source.directive(at.start)
+            for at in (each, *(span for span, _ in source.names(_KEYWORDS) if within(span.start, (each,))))
+        )
+    )
 
 
 def _is_statement(source: Cpp, start: int) -> bool:

@@ -8,9 +8,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePath
 from typing import TYPE_CHECKING, NamedTuple
 
+from hipport.analysis.divergence import calls_itself
 from hipport.analysis.ending_loops import EndingLoops
 from hipport.analysis.functions import Function, nodes
-from hipport.analysis.inlined_program import Inlining, RegisterOrigin
+from hipport.analysis.inlined_program import WAITING, Inlining, RegisterOrigin
 from hipport.analysis.kernels import Kernels
 from hipport.analysis.memory_places import LOOKS, kind_of_call
 from hipport.analysis.uniform_values import Value
@@ -24,6 +25,11 @@ from hipport.syntax.cpp import Cpp
 if TYPE_CHECKING:
     from tree_sitter import Node
 
+# Methods in which a thread waits.
+_WAITING = frozenset(each.encode() for each in WAITING)
+# The parameter of a lambda that may get the lambda itself.
+_GENERIC = re.compile(rb"[(,]\s*(?:const\s+)?auto\b")
+_LAMBDAS = frozenset(("lambda_expression",))
 _LOOPS = re.compile(rb"\b%s\b" % one_of("while for do goto").encode())
 # Reads in a loop of memory that others write: atomic operations with used results, volatile memory, loads past the
 # caches, and operations in loops that wait for plain memory.
@@ -139,6 +145,12 @@ class WavefrontLoops:
         """Return whether there is a loop in a function or in the expansion of a macro, or a recursive call."""
         source = function.source
         if _LOOPS.search(source.code, function.body.start_byte, function.body.end_byte):
+            return True
+        if not function.called.isdisjoint(_WAITING):
+            return True
+        if any(
+            calls_itself(function, each) for each in nodes(function.body, _LAMBDAS) if b"auto" in function.text(each)
+        ):
             return True
         macros = self._kernels.macros(source)
         words = set(_WORDS.findall(source.code, function.body.start_byte, function.body.end_byte)) & macros.keys()

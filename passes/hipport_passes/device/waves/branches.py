@@ -33,7 +33,7 @@ from hipport.syntax.cuda_names import NAMES, ON_DEVICE
 from hipport_passes.device.waves.kinds import not_on_device, on_wavefronts
 from hipport_passes.device.waves.sizes import having_intrinsics
 
-_TOKEN = re.compile(rb"0[xX][0-9a-fA-F]+[uUlL]*|\d[\w.]*|[A-Za-z_]\w*|\\\r?\n|\S")
+_TOKEN = re.compile(rb"0[xX][0-9a-fA-F]+[uUlL]*|\d[\w.]*|[A-Za-z_]\w*|\\(?:\r\n?|\n)|\S")
 _NUMBER = re.compile(rb"(0[xX][0-9a-fA-F]+|\d+)[uUlL]*")
 _SIZE_OF_WAVEFRONT = frozenset((b"warpSize", b"__AMDGCN_WAVEFRONT_SIZE", b"__AMDGCN_WAVEFRONT_SIZE__"))
 #: The lanes of a wavefront and of a warp, and their bits and masks, which may have other meanings.

@@ -25,7 +25,7 @@ from hipport.syntax.own_guards import MARK
 from hipport_passes.device import cooperative_groups
 from hipport_passes.names.headers.brought_headers import brought, transitive
 from hipport_passes.names.headers.header_tables import Row, lookup, table
-from hipport_passes.names.headers.include_lines import is_own, line_of_include
+from hipport_passes.names.headers.include_lines import behind, is_own, line_of_include
 from hipport_passes.names.headers.runtime_header import compiled_as_cuda, needs_runtime, replacement
 
 _INCLUDED_MACRO = re.compile(rb"#[ \t]*include[ \t]+([A-Za-z_]\w*)")
@@ -299,6 +299,11 @@ def _mapped(
         if steered_header == hip and macro in steered and "!" + macro not in steered:
             # The same value as that of -DMACRO, so that both may exist.
             macros.append(f"#define {macro} 1".encode() + source.newline)
+    hidden = _hidden(source, project, include, hip)
+    end = source.newline
+    macros += [b'#pragma push_macro("%b")%b#undef %b%b' % (name, end, name, end) for name in hidden]
+    pops = end.join(b'#pragma pop_macro("%b")' % name for name in hidden)
+    after = (behind(source, include, pops),) if hidden else ()
     sure = not row.review or (row.sure != "" and project.target.rocm >= row.sure_since)
     certainty = Certainty.SAFE if sure else Certainty.REVIEW
     why = row.sure if sure else row.review
@@ -306,9 +311,19 @@ def _mapped(
     at = line_of_include(source, include).start if macros else include.target.start
     # One edit, because an insertion before the first include of the file may be at the same place.
     new = b"".join(macros) + source[Span(at, include.target.start)] + target
-    edit = Edit(Span(at, include.target.end), new)
-    yield Finding(include.target, "mapped", message, (edit,), certainty, creates)
+    edits = (Edit(Span(at, include.target.end), new), *after)
+    yield Finding(include.target, "mapped", message, edits, certainty, creates)
     return hip
+
+
+def _hidden(source: Cpp, project: Project, include: Include, hip: str) -> list[bytes]:
+    """Return the program's macros that the whole of a header must not see, where CUDA's was a part of it."""
+    whole, names = table().colliding.get(hip, ("", frozenset()))
+    return sorted(names & project.union_over(source, _macros)) if names and include.path != whole else []
+
+
+def _macros(source: Cpp) -> frozenset[bytes]:
+    return frozenset(match[1] for match in _DEFINED.finditer(source.code))
 
 
 def _group(source: Cpp, project: Project, include: Include, names: frozenset[bytes]) -> Iterator[Finding]:

@@ -79,6 +79,8 @@ class _Tables(NamedTuple):
     #: Pattern of headers in a folder named like libcu++'s that are not part of it.
     beside_std: re.Pattern[str]
     steering: tuple[tuple[str, str, re.Pattern[bytes], str], ...]
+    #: By a header of HIP: CUDA's header for all of it, and names in it that macros of a program may replace.
+    colliding: dict[str, tuple[str, frozenset[bytes]]]
     #: A header, its names, and the headers that include it.
     transitive: tuple[tuple[str, re.Pattern[bytes], tuple[str, ...]], ...]
     brought: tuple[Brought, ...]
@@ -117,6 +119,7 @@ def table() -> _Tables:
         tuple(
             (each["header"], each["macro"], re.compile(each["names"].encode()), each["why"]) for each in own["steering"]
         ),
+        {each["header"]: (each["whole"], frozenset(each["names"].encode().split())) for each in own["colliding"]},
         tuple(
             (
                 each["header"],

@@ -13,7 +13,7 @@ from hipport.core.edits import Edit, Span
 from hipport.core.finding import Certainty, Finding
 from hipport.core.tables import load
 from hipport.syntax.build_names import NAMES
-from hipport.syntax.python import Python
+from hipport.syntax.python_script import Python
 
 if TYPE_CHECKING:
     import libcst as cst

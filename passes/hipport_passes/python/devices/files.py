@@ -10,7 +10,7 @@ from pathlib import Path
 
 from hipport.core.tables import Words
 from hipport.syntax.build_names import NAMES
-from hipport.syntax.python import Python, syntax_tree
+from hipport.syntax.python_script import Python, syntax_tree
 
 _WORDS = Words.read(Path(__file__).parent.with_name("device_strings.toml"), general=NAMES)
 _OWN_CUDA = _WORDS.compile(rb"\bdef[ \t]+(?&cuda)[ \t]*\(")

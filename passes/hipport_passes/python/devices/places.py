@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from hipport.core.tables import Words, one_of
 from hipport.syntax.build_names import NAMES
-from hipport.syntax.python import Python
+from hipport.syntax.python_script import Python
 from hipport_passes.python.devices.files import signatures
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ import libcst as cst
 from hipport.core.finding import Certainty
 from hipport.core.tables import one_of
 from hipport.program.script_names import called
-from hipport.syntax.python import literal
+from hipport.syntax.python_script import literal
 from hipport_passes.build_files.build_scripts.script import Script, full_name
 from hipport_passes.python.device_strings import LIBRARIES, SHOWS, WORDS
 

@@ -22,7 +22,7 @@ import libcst as cst
 from hipport.core.edits import Edit, Span
 from hipport.core.finding import Certainty, Finding
 from hipport.core.tables import Words
-from hipport_passes.python.runtime.program import PythonProgram
+from hipport_passes.python.runtime.python_program import PythonProgram
 
 
 class _Function(NamedTuple):

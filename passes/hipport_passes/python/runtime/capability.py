@@ -21,7 +21,7 @@ from hipport_passes.python.runtime.capability_reader import WORDS, Reader
 from hipport_passes.python.runtime.capability_tables import BY_ACCIDENT, looked_up
 from hipport_passes.python.runtime.capability_unfollowed import unfollowed
 from hipport_passes.python.runtime.capability_values import Capability
-from hipport_passes.python.runtime.program import PythonProgram, finding
+from hipport_passes.python.runtime.python_program import PythonProgram, finding
 
 #: Words of build scripts: a test that stops such a script is about what is compiled.
 _BUILDS = re.compile(rf"\b{one_of(WORDS['builds'])}\b".encode())

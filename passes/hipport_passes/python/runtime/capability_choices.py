@@ -14,7 +14,7 @@ import libcst as cst
 from hipport.core.finding import Finding
 from hipport_passes.python.runtime.capability_reader import Reader
 from hipport_passes.python.runtime.capability_values import AMD, GENERATIONS
-from hipport_passes.python.runtime.program import PythonProgram, finding
+from hipport_passes.python.runtime.python_program import PythonProgram, finding
 
 Chosen = tuple[cst.BaseExpression, cst.BaseExpression]
 

@@ -22,7 +22,7 @@ from hipport_passes.python.runtime.capability_values import (
 )
 from hipport_passes.python.runtime.elsewhere import Known
 from hipport_passes.python.runtime.origins import EACH, origins
-from hipport_passes.python.runtime.program import PythonProgram
+from hipport_passes.python.runtime.python_program import PythonProgram
 
 # Makes a version of "9.0", which is compared part by part.
 _WORDS = Words.read(Path(__file__).with_name("capability_reader.toml"))

@@ -22,7 +22,7 @@ from hipport_passes.python.runtime.capability_values import (
     value_of,
 )
 from hipport_passes.python.runtime.comparisons import SIGNS, Compared, Sign, compared
-from hipport_passes.python.runtime.program import PythonProgram
+from hipport_passes.python.runtime.python_program import PythonProgram
 
 #: The NVIDIA GPU that an AMD GPU resembles most in what programs test.
 _LIKE: Capability = (8, 0)

@@ -12,7 +12,7 @@ import libcst as cst
 from hipport_passes.python.runtime.arithmetic import UNARY, calculated, is_small, power
 from hipport_passes.python.runtime.capability_values import AMD, GENERATIONS, Capability
 from hipport_passes.python.runtime.origins import EACH, Origins
-from hipport_passes.python.runtime.program import PythonProgram
+from hipport_passes.python.runtime.python_program import PythonProgram
 
 #: The value of an expression, by the capability of the GPU.
 Results = Mapping[Capability, Any]

@@ -15,7 +15,7 @@ import libcst as cst
 from hipport.core.tables import one_of
 from hipport.program.script_names import called
 from hipport_passes.python.runtime.capability_reader import WORDS, Reader
-from hipport_passes.python.runtime.program import PythonProgram
+from hipport_passes.python.runtime.python_program import PythonProgram
 
 # Functions and methods whose result contains their arguments.
 _PASSES_ON = re.compile(one_of(WORDS["passes_on"]))

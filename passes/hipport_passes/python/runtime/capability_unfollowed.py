@@ -10,11 +10,11 @@ import libcst as cst
 
 from hipport.core.finding import Finding
 from hipport.core.tables import one_of
-from hipport.syntax.python import children
+from hipport.syntax.python_script import children
 from hipport_passes.python.runtime.capability_reader import HARMLESS, WORDS, Reader
 from hipport_passes.python.runtime.capability_traces import Traces
 from hipport_passes.python.runtime.capability_values import constant
-from hipport_passes.python.runtime.program import PythonProgram, finding
+from hipport_passes.python.runtime.python_program import PythonProgram, finding
 
 _HOPPER = WORDS.compile(r"(?i)(?:(?&archs)_?)?(?:9|1[0-2])\.?\d?0?[af]?(?&with_ptx)?|(?&generations)")
 #: Functions of packages, whose code is not read, that say by a number whether a GPU has a capability.

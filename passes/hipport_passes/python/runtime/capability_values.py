@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 import libcst as cst
 
-from hipport.syntax.python import literal
+from hipport.syntax.python_script import literal
 
 Capability = tuple[int, int]
 

@@ -11,7 +11,7 @@ import libcst as cst
 
 from hipport_passes.python.runtime import elsewhere
 from hipport_passes.python.runtime.origins import Origins
-from hipport_passes.python.runtime.program import PythonProgram
+from hipport_passes.python.runtime.python_program import PythonProgram
 
 Sign = type[cst.BaseCompOp]
 

@@ -11,9 +11,9 @@ from typing import TypeVar
 import libcst as cst
 
 from hipport.program.project import Project
-from hipport.syntax.python import Python
+from hipport.syntax.python_script import Python
 from hipport_passes.python.runtime.arithmetic import folded
-from hipport_passes.python.runtime.program import PythonProgram
+from hipport_passes.python.runtime.python_program import PythonProgram
 
 #: Values by their module, or class, and their name.
 Known = Mapping[tuple[str, str], object]

@@ -14,7 +14,7 @@ from hipport.core.tables import Words, one_of
 from hipport.syntax.build_names import NAMES
 from hipport.syntax.holes import HOLE
 from hipport_passes.python.runtime.attention import expressed
-from hipport_passes.python.runtime.program import PythonProgram, finding
+from hipport_passes.python.runtime.python_program import PythonProgram, finding
 
 _WORDS = Words.read(Path(__file__).with_suffix(".toml"), general=NAMES)
 _LIBRARY = _WORDS.compile(r"(?:.*/)?(?&lib)?([A-Za-z-]+?)(?:64_\d+)?(?:\.so(?:\.\d+)*|(?&windows)|(?&static))?")

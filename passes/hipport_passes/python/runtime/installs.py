@@ -17,7 +17,7 @@ from hipport.syntax.shell import Shell
 from hipport_passes.packages.asking import Asking
 from hipport_passes.packages.commands import BRINGS, in_commands
 from hipport_passes.python.runtime.probes import RUNS
-from hipport_passes.python.runtime.program import PythonProgram, finding
+from hipport_passes.python.runtime.python_program import PythonProgram, finding
 
 # `get_ipython().run_line_magic("pip", "install …")`, and its form in exports of older notebooks.
 _WORDS = Words.read(Path(__file__).with_suffix(".toml"))

@@ -10,7 +10,7 @@ import libcst as cst
 from hipport.core.finding import Finding
 from hipport_passes.build_files.build_scripts.script import full_name
 from hipport_passes.python.runtime.probes import are_properties
-from hipport_passes.python.runtime.program import PythonProgram, finding
+from hipport_passes.python.runtime.python_program import PythonProgram, finding
 
 _ERRORS = "RuntimeError|AttributeError|AssertionError|ValueError|ImportError"
 

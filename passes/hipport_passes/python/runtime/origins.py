@@ -17,8 +17,8 @@ import libcst as cst
 
 from hipport.core.tables import Words
 from hipport.program.script_names import Binding
-from hipport.syntax.python import Python
-from hipport_passes.python.runtime.program import PythonProgram
+from hipport.syntax.python_script import Python
+from hipport_passes.python.runtime.python_program import PythonProgram
 
 #: Any element of a list that a loop iterates over.
 EACH = "*"

@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 import libcst as cst
 
-from hipport.syntax.python import Misplaced, Python
+from hipport.syntax.python_script import Misplaced, Python
 from hipport_passes.python.runtime.origins import Origins, origins
-from hipport_passes.python.runtime.program import PythonProgram
+from hipport_passes.python.runtime.python_program import PythonProgram
 
 # Views of a tensor, whose memory is the tensor's.
 _VIEWS = frozenset(

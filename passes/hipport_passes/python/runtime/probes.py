@@ -17,7 +17,7 @@ from hipport.syntax.holes import HOLE
 from hipport_passes.build_files import nvidia_tools
 from hipport_passes.python.python_gates import PRODUCT
 from hipport_passes.python.runtime.origins import origins as origins_of
-from hipport_passes.python.runtime.program import PythonProgram, finding
+from hipport_passes.python.runtime.python_program import PythonProgram, finding
 
 _WORDS = Words.read(Path(__file__).with_suffix(".toml"), general=NAMES)
 _NVIDIA_SMI = _WORDS.compile(r"(?:.*[/\\\s;&|(])?(?&nvidia_smi)(?:\.exe)?(?:\s.*|\s*[;&|)].*)?", re.DOTALL)

@@ -12,7 +12,7 @@ import libcst as cst
 from hipport.core.finding import Finding
 from hipport.core.tables import Words
 from hipport.syntax.build_names import NAMES
-from hipport_passes.python.runtime.program import PythonProgram, finding
+from hipport_passes.python.runtime.python_program import PythonProgram, finding
 
 _WORDS = Words.read(Path(__file__).with_suffix(".toml"), general=NAMES)
 #: Code that PyTorch's hipify does not change, and that differs with 64 lanes, or does not work, on AMD's GPUs.

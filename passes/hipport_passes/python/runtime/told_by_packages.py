@@ -16,7 +16,7 @@ from hipport.core.finding import Finding
 from hipport.core.tables import one_of
 from hipport_passes.python.python_gates import WORDS
 from hipport_passes.python.runtime import elsewhere
-from hipport_passes.python.runtime.program import PythonProgram, finding
+from hipport_passes.python.runtime.python_program import PythonProgram, finding
 
 _GPU = rf"(?:sm_?(?:9|1[0-2])\d[af]?|{one_of(WORDS['generations'])})"
 _ASKS = re.compile(rf"(?i)_*{one_of(WORDS['asking'])}_(?:\w+_)?{_GPU}(?:_\w+)?")

@@ -14,7 +14,7 @@ from hipport_passes.python.runtime import elsewhere
 from hipport_passes.python.runtime.arithmetic import calculated, folded
 from hipport_passes.python.runtime.elsewhere import Known
 from hipport_passes.python.runtime.origins import EACH, origins
-from hipport_passes.python.runtime.program import PythonProgram, finding
+from hipport_passes.python.runtime.python_program import PythonProgram, finding
 
 _PORTABLE = (
     "functions of NVIDIA's libdevice; triton.language.extra.libdevice has those of the GPU that runs the program"

@@ -14,7 +14,7 @@ from hipport.core.finding import Finding
 from hipport.core.tables import Words, one_of
 from hipport.syntax.build_names import NAMES
 from hipport_passes.python.runtime.origins import origins
-from hipport_passes.python.runtime.program import PythonProgram, finding
+from hipport_passes.python.runtime.python_program import PythonProgram, finding
 
 #: The release that ROCm counts as. PyTorch's own wheels of 2025 and 2026 are built with it.
 ASSUMED = "12.8"

@@ -12,7 +12,7 @@ from hipport.core.finding import Finding
 from hipport.core.tables import one_of
 from hipport_passes.python.python_gates import WORDS
 from hipport_passes.python.runtime.probes import are_properties
-from hipport_passes.python.runtime.program import PythonProgram, finding
+from hipport_passes.python.runtime.python_program import PythonProgram, finding
 
 _SHOWN = re.compile(rf"(?:^|\.){one_of(WORDS['shows'])}$")
 _OF_A_WARP = re.compile(rf"(?i){one_of(WORDS['lanes'])}")

@@ -12,12 +12,12 @@ namespace simt {
 namespace detail {
 
 const Operation loop_begins{"the beginning of a loop", nullptr};
-const Operation loop_turns{"the end of an iteration of a loop", nullptr};
+const Operation loop_iterates{"the end of an iteration of a loop", nullptr};
 
 }  // namespace detail
 
 bool is_of_loops(const Operation* operation) {
-  return operation == &detail::loop_begins || operation == &detail::loop_turns;
+  return operation == &detail::loop_begins || operation == &detail::loop_iterates;
 }
 
 namespace {
@@ -140,7 +140,7 @@ std::string held_text(const Block::Wave& wave) {
 std::string stuck_text(const std::string& held) {
   return "lanes wait here for " + held +
          ": on AMD those do not go on before all lanes of the wavefront that came here with them have left, and the launch "
-         "hangs. Do what they wait for before it, or in the same turn of the loop (hipport/lock.h)";
+         "hangs. Do what they wait for before it, or in the same iteration of the loop (hipport/lock.h)";
 }
 
 }  // namespace

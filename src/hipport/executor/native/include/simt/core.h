@@ -98,7 +98,7 @@ SIMT_EXPORT bool is_local(const void*);
 /// An operation of several lanes of one wavefront, once all participants have arrived.
 struct Meeting {
   std::uint64_t lanes;  // the participating lanes
-  std::uint64_t mask;  // as the callers gave it; 0 without a mask
+  std::uint64_t mask;  // as the callers gave it; 0 if maskless
   std::uint64_t word;  // for `finish`: a value for all lanes (a ballot), or anything
   unsigned readers;  // for the runtime: lanes that have not continued yet
   alignas(16) unsigned char values[64][16];  // the value of each lane; `finish` may store each lane's result there
@@ -195,17 +195,17 @@ SIMT_INLINE const Meeting& meet_present(const Operation& operation, const void* 
 // The caller may use the meeting until it calls any function of this header that can wait.
 
 namespace detail {
-inline constexpr Operation next_turn{"the end of an iteration of a loop", nullptr};
+inline constexpr Operation iteration_end{"the end of an iteration of a loop", nullptr};
 }
 /// The target of `continue`, in loops where only some lanes reach maskless operations: the others wait here for them,
 /// as they do on a GPU. Inserted by the rewriter.
-inline void next_turn(Place place) {
-  if (in_kernel()) meet_present(detail::next_turn, nullptr, 0, place);
+inline void iteration_end(Place place) {
+  if (in_kernel()) meet_present(detail::iteration_end, nullptr, 0, place);
 }
 namespace detail {
 // The entry of a statement in which lanes wait for memory, and the ends of iterations of loops around one. Lanes do not
 // wait here for others that spin, which may be in another part of the program.
-SIMT_EXPORT extern const Operation loop_begins, loop_turns;
+SIMT_EXPORT extern const Operation loop_begins, loop_iterates;
 /// A lane leaves the statement; returns who continues.
 SIMT_EXPORT Turn leave_loop(void* region, Place);
 /// A lane takes a branch, numbered in the order of the text; returns who continues.
@@ -243,8 +243,8 @@ class Together {
   Place place_;
   void* region_ = nullptr;  // null if no other lane entered
 };
-SIMT_INLINE void loop_turn(Place place) {
-  if (in_kernel()) meet_present(detail::loop_turns, nullptr, 0, place);
+SIMT_INLINE void loop_iteration(Place place) {
+  if (in_kernel()) meet_present(detail::loop_iterates, nullptr, 0, place);
 }
 // With its own `else` it cannot take that of an enclosing `if`. In a `for`, clang places the code after it before its
 // body.
@@ -254,22 +254,22 @@ SIMT_INLINE void loop_turn(Place place) {
 #undef SIMT_ENTERS
 #undef SIMT_SIDE
 #undef SIMT_LEAVES
-#undef SIMT_LOOP_TURN
+#undef SIMT_LOOP_ITERATION
 #define SIMT_TOGETHER(n) if (::simt::Together simt_together_##n({__FILE__, __LINE__}); false) {} else
 #define SIMT_TOGETHER_FROM_HERE(n) ::simt::Together simt_together_##n({__FILE__, __LINE__});
 #define SIMT_TOGETHER_LATER(n) ::simt::Together simt_together_##n({__FILE__, __LINE__}, ::simt::Together::Later{});
 #define SIMT_ENTERS(n) simt_together_##n.enter({__FILE__, __LINE__});
 #define SIMT_SIDE(n, number) if (simt_together_##n.side(number); false) {} else
 #define SIMT_LEAVES(n) simt_together_##n.leave();
-#define SIMT_LOOP_TURN ::simt::loop_turn({__FILE__, __LINE__})
+#define SIMT_LOOP_ITERATION ::simt::loop_iteration({__FILE__, __LINE__})
 
-#undef SIMT_NEXT_TURN
-#undef SIMT_LOCKSTEP_TURN
-#define SIMT_NEXT_TURN ::simt::next_turn({__FILE__, __LINE__})
+#undef SIMT_ITERATION_END
+#undef SIMT_LOCKSTEP_ITERATION
+#define SIMT_ITERATION_END ::simt::iteration_end({__FILE__, __LINE__})
 #ifdef SIMT_LOCKSTEP
-#define SIMT_LOCKSTEP_TURN SIMT_NEXT_TURN
+#define SIMT_LOCKSTEP_ITERATION SIMT_ITERATION_END
 #else
-#define SIMT_LOCKSTEP_TURN ((void)0)
+#define SIMT_LOCKSTEP_ITERATION ((void)0)
 #endif
 
 namespace detail {

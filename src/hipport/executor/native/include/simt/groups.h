@@ -612,12 +612,12 @@ template <typename Group>
 coalesced_group binary_partition(const Group& group, bool predicate, SIMT_HERE) {
   const details::Voted voted = group.vote(predicate, SIMT_THERE);
   const std::uint64_t ranks = predicate ? voted.yes : voted.here & ~voted.yes;
-  const bool parted = voted.yes != 0 && voted.yes != voted.here;
+  const bool diverged = voted.yes != 0 && voted.yes != voted.here;
   std::uint64_t members = 0;
   for (std::uint64_t rest = ranks; rest != 0; rest &= rest - 1) {
     members |= std::uint64_t{1} << ::simt::lane_with_rank(group.simt_lanes(), ::simt::lowest_bit(rest));
   }
-  return coalesced_group(members, parted && predicate, parted ? 2 : 1);
+  return coalesced_group(members, diverged && predicate, diverged ? 2 : 1);
 }
 template <typename Group>
 coalesced_group labeled_partition(const Group& group, bool label, SIMT_HERE) {

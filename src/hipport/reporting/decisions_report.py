@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lines for people about the findings that are left to them: by group, the worst first, each fact once."""
+"""Lines for people about the findings that are left to them: by group, the worst first, each decision once."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hipport.core.finding import Certainty
 from hipport.core.group import Group
 from hipport.core.terminal import escaped
 from hipport.engine.outcomes import Outcome
-from hipport.reporting.grouped_findings import SHOWN, Fact
+from hipport.reporting.grouped_findings import SHOWN, Decision
 
 _BY_HAND = "make the manual changes by hand"
 #: The title of a group, and what to do about its findings; `{}` stands for the work that there is.
@@ -30,10 +30,12 @@ _PLACES = 4
 _FILES = 4
 
 
-def listed(facts: Sequence[Fact], paint: Callable[[str, str], str], width: int | None, *, whole: bool) -> list[str]:
-    """Return the lines for `facts`, wrapped to `width`; with `whole`, all places, and those in documents."""
+def listed(
+    decisions: Sequence[Decision], paint: Callable[[str, str], str], width: int | None, *, whole: bool
+) -> list[str]:
+    """Return the lines for `decisions`, wrapped to `width`; with `whole`, all places, and those in documents."""
     lines: list[str] = []
-    for group, grouped in groupby(facts, key=lambda fact: fact.group):
+    for group, grouped in groupby(decisions, key=lambda decision: decision.group):
         title, next_ = _GROUPS[group]
         lines.append(paint("path", title))
         found = list(grouped)
@@ -41,24 +43,24 @@ def listed(facts: Sequence[Fact], paint: Callable[[str, str], str], width: int |
         if group is Group.DOCUMENTS and not whole:
             lines += wrapped(_collapsed(found), width, "  ")
         else:
-            for fact in found:
-                lines += _fact(fact, paint, width, whole)
+            for decision in found:
+                lines += _decision(decision, paint, width, whole)
         lines.append("")
     return lines
 
 
-def table(facts: Sequence[Fact], paint: Callable[[str, str], str]) -> list[str]:
-    """Return a table that counts the rest: MANUAL facts, facts to review, and their places."""
-    if not facts:
+def table(decisions: Sequence[Decision], paint: Callable[[str, str], str]) -> list[str]:
+    """Return a table that counts the rest: MANUAL decisions, decisions to review, and their places."""
+    if not decisions:
         return []
     rows = [("left to a person", "manual", "review", "places")]
-    groups: dict[Group, list[Fact]] = {}
-    for fact in facts:
-        groups.setdefault(fact.group, []).append(fact)
+    groups: dict[Group, list[Decision]] = {}
+    for decision in decisions:
+        groups.setdefault(decision.group, []).append(decision)
     for group, found in groups.items():
         rows.append((f"  {_GROUPS[group][0]}", *_counted(found)))
     if len(groups) > 1:
-        rows.append(("  all", *_counted(facts)))
+        rows.append(("  all", *_counted(decisions)))
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = [
         "  ".join(
@@ -69,49 +71,49 @@ def table(facts: Sequence[Fact], paint: Callable[[str, str], str]) -> list[str]:
     return [paint("path", lines[0]), *lines[1:], ""]
 
 
-def _work(facts: Sequence[Fact]) -> str:
+def _work(decisions: Sequence[Decision]) -> str:
     """Say what there is to do."""
-    manual = sum(map(_manual, facts))
+    manual = sum(map(_manual, decisions))
     if not manual:
         return "check what each review assumes"
-    return _BY_HAND if manual == len(facts) else f"{_BY_HAND}; then check what each review assumes"
+    return _BY_HAND if manual == len(decisions) else f"{_BY_HAND}; then check what each review assumes"
 
 
-def _counted(facts: Sequence[Fact]) -> tuple[str, str, str]:
-    manual = sum(_manual(fact) for fact in facts)
-    places = sum(len(_lines(fact)) for fact in facts)
-    return str(manual), str(len(facts) - manual), str(places)
+def _counted(decisions: Sequence[Decision]) -> tuple[str, str, str]:
+    manual = sum(_manual(decision) for decision in decisions)
+    places = sum(len(_lines(decision)) for decision in decisions)
+    return str(manual), str(len(decisions) - manual), str(places)
 
 
-def _manual(fact: Fact) -> bool:
+def _manual(decision: Decision) -> bool:
     """Whether nothing was changed because a person has to act."""
-    return fact.certainty is Certainty.MANUAL or fact.outcome is Outcome.DROPPED
+    return decision.certainty is Certainty.MANUAL or decision.outcome is Outcome.DROPPED
 
 
-def _lines(fact: Fact) -> dict[tuple[str, int], None]:
+def _lines(decision: Decision) -> dict[tuple[str, int], None]:
     """The lines of its places; two findings on one line are one place."""
-    return dict.fromkeys((each.path.as_posix(), each.line) for each in fact.places)
+    return dict.fromkeys((each.path.as_posix(), each.line) for each in decision.places)
 
 
-def _fact(fact: Fact, paint: Callable[[str, str], str], width: int | None, whole: bool) -> Iterator[str]:
-    certainty = str(fact.certainty)
-    rules = f"  [{', '.join(fact.rules)}]"
-    first, *more = wrapped(fact.message + rules, width, " " * 10, begin=f"  {certainty:<8}")
+def _decision(decision: Decision, paint: Callable[[str, str], str], width: int | None, whole: bool) -> Iterator[str]:
+    certainty = str(decision.certainty)
+    rules = f"  [{', '.join(decision.rules)}]"
+    first, *more = wrapped(decision.message + rules, width, " " * 10, begin=f"  {certainty:<8}")
     yield first.replace(certainty, paint(certainty, certainty), 1)
     yield from more
-    if fact.reason:
-        yield from (paint("dim", line) for line in wrapped(f"{fact.outcome}: {fact.reason}", width, " " * 10))
-    if fact.subjects:
-        subjects = fact.subjects if whole else fact.subjects[:SHOWN]
-        rest = len(fact.subjects) - len(subjects)
+    if decision.reason:
+        yield from (paint("dim", line) for line in wrapped(f"{decision.outcome}: {decision.reason}", width, " " * 10))
+    if decision.subjects:
+        subjects = decision.subjects if whole else decision.subjects[:SHOWN]
+        rest = len(decision.subjects) - len(subjects)
         text = ", ".join(subjects) + (f" and {rest} more" if rest else "")
         yield from wrapped(text, width, " " * 10)
-    yield from (paint("dim", line) for line in wrapped(_where(fact, whole), width, " " * 10))
+    yield from (paint("dim", line) for line in wrapped(_where(decision, whole), width, " " * 10))
 
 
-def _where(fact: Fact, whole: bool) -> str:
+def _where(decision: Decision, whole: bool) -> str:
     files: dict[str, list[int]] = {}
-    for path, line in _lines(fact):
+    for path, line in _lines(decision):
         files.setdefault(path, []).append(line)
     texts = []
     for path, lines in files.items() if whole else list(files.items())[:_FILES]:
@@ -122,9 +124,9 @@ def _where(fact: Fact, whole: bool) -> str:
     return "; ".join(texts) + (f"; and {rest} more {'file' if rest == 1 else 'files'}" if rest else "")
 
 
-def _collapsed(facts: Sequence[Fact]) -> str:
+def _collapsed(decisions: Sequence[Decision]) -> str:
     """One line that summarizes findings in documents."""
-    files = Counter(path for fact in facts for path, _ in _lines(fact))
+    files = Counter(path for decision in decisions for path, _ in _lines(decision))
     shown = ", ".join(f"{path} ({count})" for path, count in files.most_common(_FILES))
     rest = len(files) - _FILES
     return shown + (f" and {rest} more {'file' if rest == 1 else 'files'}" if rest > 0 else "")

@@ -13,7 +13,7 @@ from hipport.core.edits import Edit, Span
 from hipport.core.finding import Certainty, Finding
 from hipport.core.tables import Words
 from hipport.program.script_names import key_of
-from hipport.syntax.python import Python
+from hipport.syntax.python_script import Python
 from hipport_passes.build_files.build_scripts.script import Script
 
 _WORDS = Words.read(Path(__file__).with_suffix(".toml"))

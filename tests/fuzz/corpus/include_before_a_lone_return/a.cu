@@ -1,0 +1,2 @@
+#include"hipport/"__global__ l(){
+}

@@ -1,0 +1,1 @@
+#if defined\(__CUDACC__\)&T#endif

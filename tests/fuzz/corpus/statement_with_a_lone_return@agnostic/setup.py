@@ -1,0 +1,2 @@
+#hipport:device-agnostic
+from torch import eassert t.cuda.is_available("")
