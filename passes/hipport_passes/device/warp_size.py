@@ -250,8 +250,8 @@ def _property(source: Cpp, project: Project, name: Span, both: bool, helper: _He
     code, makes, header = source.code, *helper
     of = member_of(code, name.start)
     span = Span(of.start if of is not None else name.start, name.end)
-    if source.ported(span.start):
-        return
+    if source.ported(span.start) or source.directive(span.start) != source.directive(span.end - 1):
+        return  # What begins in a directive ends with it.
     statement = re.split(rb"[;{}]", code[max(0, span.start - 200) : span.start])[-1]
     printed = _PRINTS.search(statement) and _ALONE_BEFORE.search(statement) and _ALONE_AFTER.match(code, span.end)
     if printed or _ASSIGNED.match(code, span.end):
