@@ -171,6 +171,40 @@ def test_barriers_in_a_text_that_is_not_understood_are_told() -> None:
     assert "barriers/divergent" in {each.rule for each in rewrite({"a.cu": code.encode()}).reported}
 
 
+#: Values that depend on a condition of the preprocessor around a part of a statement.
+CHOSEN = {
+    "bodies": "int x = 0;\n  if (n)\n#ifdef A\n    x = threadIdx.x;\n#else\n    x = 1;\n#endif\n",
+    "bodies that call": "int x = 0;\n  if (n)\n#ifdef A\n    set(x, threadIdx.x);\n#else\n    set(x, 1);\n#endif\n",
+    "an else": "int x = threadIdx.x;\n  if (n) {\n    x = 1;\n  }\n#ifdef A\n  else {\n    x = 2;\n  }\n#endif\n",
+    "a block that goes on": (
+        "int x = threadIdx.x;\n  if (n) {\n    x = 1;\n#ifdef A\n  } else {\n    x = 2;\n#endif\n  }\n"
+    ),
+    "an operand": "int x = threadIdx.x\n#ifdef A\n    / 32\n#endif\n    ;\n",
+}
+
+
+@pytest.mark.parametrize("chosen", CHOSEN.values(), ids=CHOSEN)
+def test_values_that_a_condition_chooses_are_not_known(chosen: str) -> None:
+    """The second reading leaves out the directives, and so the choice."""
+    code = (
+        f"__device__ void set(int &x, int y) {{ x = y; }}\n__global__ void k(float *o, int n) {{\n"
+        f"  float v = o[threadIdx.x];\n  {chosen}  if (x == 1) {{ {_FIRST} }} else {{ {_SECOND} }}\n  o[0] = v;\n}}\n"
+    )
+    found = [each for each in rewrite({"a.cu": code.encode()}).reported if each.rule == "warp_intrinsics/helper"]
+    assert {each.certainty for each in found} == {Certainty.REVIEW}
+
+
+@pytest.mark.parametrize("chosen", CHOSEN.values(), ids=CHOSEN)
+def test_values_that_a_condition_chooses_are_not_known_to_callers(chosen: str) -> None:
+    code = (
+        f"__device__ void set(int &x, int y) {{ x = y; }}\n__device__ int f(int n) {{\n  {chosen}  return x;\n}}\n"
+        f"__global__ void k(float *o, int n) {{\n  float v = o[threadIdx.x];\n"
+        f"  if (f(n) == 1) {{ {_FIRST} }} else {{ {_SECOND} }}\n  o[0] = v;\n}}\n"
+    )
+    found = [each for each in rewrite({"a.cu": code.encode()}).reported if each.rule == "warp_intrinsics/helper"]
+    assert {each.certainty for each in found} == {Certainty.REVIEW}
+
+
 def test_whole_statements_under_a_condition_keep_it() -> None:
     """Only around a part of a statement are directives removed: behind `return;`, nothing would run."""
     code = b"void f(int n) {\n#ifdef A\n  return;\n#endif\n  a = b c = d;\n  g();\n}\n"

@@ -602,6 +602,9 @@ class _Program:
             else:
                 ir = lower(made[0].node, context, class_name)
         ir.template_names = frozenset(name.decode("latin1") for name in function.template_parameters)
+        if ir.unread is None and function.source.reads_over_conditions(*(whole := function.node.byte_range)):
+            # The IR has each branch, one after the other, where a build has one of them.
+            ir.unread = ("conditions of the preprocessor choose parts of its statements", whole)
         return ir
 
     def _lower_with_macros(self, function: Function, class_name: str) -> DeviceIR:

@@ -577,6 +577,8 @@ class Kernels(Facts):
 
     def unclear(self, function: Function) -> bool:
         """Whether text in a function that the parser does not understand may decide which of its statements run."""
+        if function.source.reads_over_conditions(*function.body.byte_range):
+            return True
         if not function.body.has_error:
             return False
         known = self._known(function.source).unclear

@@ -30,7 +30,7 @@ from hipport.syntax.preprocessor import (
     waves,
     without_cuda,
 )
-from hipport.syntax.rereading import faults_in, reread
+from hipport.syntax.rereading import faults_in, reads_over_conditions, reread
 from hipport.syntax.vocabulary import IDENTIFIER, IN_WORD, WORDS, words_of
 
 if TYPE_CHECKING:
@@ -396,6 +396,10 @@ class Cpp(CppText):
     def tree(self) -> tree_sitter.Tree:
         """The syntax tree of the text."""
         return reread(self, self._read)
+
+    def reads_over_conditions(self, start: int, end: int) -> bool:
+        """Say whether the second reading left out directives of conditions in a span; see `rereading`."""
+        return self.tree is not self._read and reads_over_conditions(self, self.tree, Span(start, end))
 
     @property
     def grammar(self) -> str:

@@ -120,6 +120,24 @@ def hides_conditions(source: Lexed, node: Node, heads: Mapping[bytes, bool]) -> 
     return any(_hides(source, each, heads) for each in _faulty(node)) if node.has_error else False
 
 
+def reads_over_conditions(source: Lexed, tree: tree_sitter.Tree, span: Span) -> bool:
+    """Return whether a tree lacks directives of conditions in a span.
+
+    What stands between them is in the tree as if each branch were always there, one after the other. Which statements
+    there are is seen, but not which values they leave: `x = threadIdx.x;` may be there instead of `x = 1;`.
+    """
+    first = bisect_left(source.directives, span)
+    for each in source.directives[first:]:
+        if each.start >= span.end:
+            return False
+        if any(word.match(source.code, each.start) for word in (BEGINS, BRANCHES, ENDS_BRANCHES)):
+            leaf = tree.root_node.descendant_for_byte_range(each.start, each.start + 1)
+            around = (leaf, leaf.parent) if leaf is not None else ()
+            if not any(node is not None and node.type.startswith(("preproc", "#")) for node in around):
+                return True
+    return False
+
+
 def _hides(source: Lexed, fault: Node, heads: Mapping[bytes, bool]) -> bool:
     code, start = source.code, fault.start_byte
     if fault.is_missing:
