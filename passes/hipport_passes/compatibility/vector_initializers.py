@@ -36,6 +36,10 @@ _ALIAS = NAMES.compile(
     rb"\b(?:using\s+(?P<new>\w+)\s*=\s*(?P<old>" + _NUMBER + rb"[2-4])|"
     rb"typedef\s+(?P<kept>" + _NUMBER + rb"[2-4])\s+(?P<name>\w+))\s*;"
 )
+_TYPE_DECLARED = re.compile(
+    rb"\b(?:(?:struct|class|union|enum|typename)\s+(?P<type>\w+)|using\s+(?P<alias>\w+)\s*="
+    rb"|typedef\b[^;{}]*?(?P<last>\w+)\s*;)"
+)
 _BOUNDS = rb"(?P<bounds>(?:\[[^\[\]{};]*\]\s*)*)"
 # Between a type and a brace: a name with its bounds, and the sign. Then the next name of the declaration.
 _DECLARED = re.compile(rb"\s*(?:const\s+)?(?:(?P<name>[A-Za-z_]\w*)\s*)?%b(?P<sign>=\s*)?\{" % _BOUNDS)
@@ -48,11 +52,11 @@ _NOT_BEFORE = re.compile(
 _RETURNED = re.compile(rb"\breturn\s*\{")
 _LAMBDA = re.compile(rb"\]\s*(?:\([^()]*\)\s*)?(?:mutable\s*)?(?:->[^{};]*)?\{")
 # The type of a function's result, before its name or behind its parameters.
-_RESULT = re.compile(rb"\b(?P<type>\w+)\s+(?:\w+\s*::\s*)*\w+\s*\((?![^{}]*->)|->\s*(?P<behind>\w+)\s*\Z")
+_RESULT = re.compile(rb"(?<![\w:])(?P<type>\w+)\s+(?:\w+\s*::\s*)*\w+\s*\((?![^{}]*->)|->\s*(?P<behind>\w+)\s*\Z")
 # A member in the head of a constructor, and the declaration of one.
 _GIVEN = re.compile(rb"[:,]\s*(?P<name>[A-Za-z_]\w*)\s*\{(?=[^{};]*\}\s*[,{])")
 _MEMBERS = re.compile(
-    rb"(?<![\w.>])(?!(?:return|delete|goto|else|throw)\b)(?P<type>[A-Za-z_]\w*)\s+(?P<names>\w+(?:\s*,\s*\w+)*)\s*;"
+    rb"(?<![\w.>:])(?!(?:return|delete|goto|else|throw)\b)(?P<type>[A-Za-z_]\w*)\s+(?P<names>\w+(?:\s*,\s*\w+)*)\s*;"
 )
 _ZERO = re.compile(rb"0+(?:\.0*)?[fFuUlL]*|\.0+[fF]?")
 # What makes a vector, and a variable that may be one.
@@ -79,9 +83,12 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
     """Yield a finding for each list with fewer numbers than members, or with the numbers of several vectors."""
     if not isinstance(source, Cuda) or source.is_hipport_header or source.begun_as_hip or b"{" not in source.code:
         return
-    aliases = _sizes(project.union_over(source, _aliases))
+    own = project.union_over(source, _own_types)
+    aliases = {name: size for name, size in _sizes(project.union_over(source, _aliases)).items() if name not in own}
     if source.words.isdisjoint(aliases) and not source.matched(_VECTOR):
         return
+    if any(map(_NAME_OF_TYPE.fullmatch, own)):
+        return  # A program's `float3` may be another type.
     for each in sorted(_lists(source, aliases)):
         if source.ported(each.start):
             continue
@@ -221,6 +228,13 @@ def _aliases(source: Cpp) -> frozenset[tuple[bytes, int]]:
     """Return the other names that a file gives to types of vectors, and the numbers of members."""
     found = _ALIAS.finditer(source.code) if not source.words.isdisjoint((b"using", b"typedef")) else ()
     return frozenset((each["new"] or each["name"], int((each["old"] or each["kept"])[-1:])) for each in found)
+
+
+def _own_types(source: Cpp) -> frozenset[bytes]:
+    """Return the types that a file declares, and the parameters of its templates, but for the aliases of vectors."""
+    aliases = {each.start() for each in _ALIAS.finditer(source.code)}
+    found = (each for each in _TYPE_DECLARED.finditer(source.code) if each.start() not in aliases)
+    return frozenset(each["type"] or each["alias"] or each["last"] for each in found)
 
 
 def _sizes(found: frozenset[tuple[bytes, int]]) -> Mapping[bytes, int]:
