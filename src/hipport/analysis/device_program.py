@@ -602,7 +602,10 @@ class _Program:
             else:
                 ir = lower(made[0].node, context, class_name)
         ir.template_names = frozenset(name.decode("latin1") for name in function.template_parameters)
-        if ir.unread is None and function.source.reads_over_conditions(*(whole := function.node.byte_range)):
+        # From its name on: those before it choose specifiers.
+        named = function.node.child_by_field_name("declarator") or function.node
+        whole = named.start_byte, function.node.end_byte
+        if ir.unread is None and function.source.reads_over_conditions(*whole):
             # The IR has each branch, one after the other, where a build has one of them.
             ir.unread = ("conditions of the preprocessor choose parts of its statements", whole)
         return ir
